@@ -62,8 +62,8 @@ bool Chip::attach_core(const ChipOptions& options, CoreClock& clock, std::string
   return true;
 }
 
-void Chip::tell(Attention& attention) {
-  for (const auto& function : functions_) function->tell(attention);
+void Chip::tell(Attention& attention, size_t first_function) {
+  for (const auto& function : functions_) function->tell(attention, first_function++);
   manager_->tell(attention);
 }
 

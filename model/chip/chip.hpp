@@ -26,8 +26,9 @@ class Chip final : public sc_core::sc_module, private FunctionEvents, private Co
   /// `clock` drives its core and outlives it.
   static std::unique_ptr<Chip> make(const char* name, const ChipOptions& options, CoreClock& clock, std::string& error);
 
-  /// What the loop of simulated time asks of it is told there from now on; it outlives this object.
-  void tell(Attention& attention);
+  /// What the loop of simulated time asks of it is told there from now on, its functions from `first_function` on; it
+  /// outlives this object.
+  void tell(Attention& attention, size_t first_function);
 
   [[nodiscard]] const TimeBase& time() const { return time_; }
   [[nodiscard]] size_t functions() const { return functions_.size(); }

@@ -224,7 +224,7 @@ void Function::disconnect() {
 
 void Function::set_leaving(bool leaving) {
   leaving_ = leaving;
-  if (attention_ != nullptr) attention_->claims++;
+  if (attention_ != nullptr) attention_->claim(number_);
 }
 
 void Function::made_present() {  // in device time: what the chip does next must not hang on when anybody looks

@@ -63,10 +63,13 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   [[nodiscard]] int read(Region region, uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] int write(Region region, uint64_t offset, std::span<const std::byte> data);
 
-  /// From now on, what the loop of simulated time asks of it is told there; it outlives this object.
-  void tell(Attention& attention) {
+  /// From now on, what the loop of simulated time asks of it is told there, as of function `number` of all chips; it
+  /// outlives this object.
+  void tell(Attention& attention, size_t number) {
     attention_ = &attention;
-    registers_.tell(attention);
+    number_ = number;
+    attention.claim(number);
+    registers_.tell(attention, number);
   }
 
   /// From now on. Taking a right away changes nothing that the host has done by it already.
@@ -147,6 +150,7 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   bool boot_requested_ = false;
   bool leaving_ = false;
   Attention* attention_ = nullptr;
+  size_t number_ = 0;  // as attention_ counts
   uint64_t parameter_page_ = 0;
 };
 

@@ -42,8 +42,11 @@ class Registers {
  public:
   Registers(const spec::Chip& chip, core::CoreKind kind, RegisterEvents& events, const SliceRegisters& slice = {});
 
-  /// Changes of what the host has of time are counted there from now on; it outlives this object.
-  void tell(Attention& attention) { attention_ = &attention; }
+  /// Changes of what the host has of time are told there from now on, as those of `function`; it outlives this object.
+  void tell(Attention& attention, size_t function) {
+    attention_ = &attention;
+    function_ = function;
+  }
 
   /// Aligned 4-byte accesses. Unknown offsets read 0 and ignore writes. `enabled`: the bits of the bytes that are
   /// written; the others keep their value, clear nothing and set nothing off.
@@ -108,7 +111,7 @@ class Registers {
   [[nodiscard]] InjectedFault injected_fault() const;
   void set_interrupt_mask(uint32_t mask);
   void claims_changed() {
-    if (attention_ != nullptr) attention_->claims++;
+    if (attention_ != nullptr) attention_->claim(function_);
   }
 
   const spec::Chip& chip_;
@@ -120,6 +123,7 @@ class Registers {
   uint64_t held_vectors_ = 0;
   bool gone_ = false;
   Attention* attention_ = nullptr;
+  size_t function_ = 0;  // as attention_ counts
 };
 
 }  // namespace weft::chip

@@ -52,6 +52,8 @@ std::unique_ptr<Simulation> Simulation::elaborate(const std::vector<ChipOptions>
   std::unique_ptr<Simulation> simulation(new Simulation);
   simulation->clock_ = std::make_unique<CoreClock>("clock", TimeBase(options.front().preset->clock_hz), network);
   simulation->network_ = network;
+  simulation->claims_.resize(options.size() * options.front().functions);
+  simulation->attention_.watch(simulation->claims_.size());
   for (uint32_t i = 0; i < options.size(); i++) {
     const uint32_t number = network == nullptr ? 0 : network->first_chip() + i;
     const std::string name = network == nullptr ? "chip" : "chip" + std::to_string(number);
@@ -59,7 +61,7 @@ std::unique_ptr<Simulation> Simulation::elaborate(const std::vector<ChipOptions>
     if (chip == nullptr) return nullptr;
     if (network != nullptr)
       network->attach(number, chip->core(), [c = chip.get()](unsigned port) { return c->link_trouble(port); });
-    chip->tell(simulation->attention_);
+    chip->tell(simulation->attention_, i * chip->functions());
     if (network != nullptr) tell_of_faults(*chip, number, *network);
     simulation->chips_.push_back(std::move(chip));
   }
@@ -102,29 +104,34 @@ uint64_t Simulation::cycle() const {
   return std::max(chips_.front()->time().cycle_at(sc_core::sc_time_stamp().value()), clock_->front_cycle());
 }
 void Simulation::update_claims() {
-  if (claims_seen_ == attention_.claims) return;
-  leaving_ = held_ = false;
-  next_alarm_ = 0;
-  for (size_t i = 0; i < functions(); i++) {
-    const Registers& registers = function(i).registers();
-    leaving_ |= function(i).leaving();
-    held_ |= registers.holds_time();
-    const uint64_t alarm = registers.alarm_cycle();
-    if (alarm != 0 && (next_alarm_ == 0 || alarm < next_alarm_)) next_alarm_ = alarm;
-  }
-  claims_seen_ = attention_.claims;
+  attention_.take_claims([this](size_t index) {
+    Function& function = this->function(index);
+    const Claims now{function.leaving(), function.registers().holds_time(), function.registers().alarm_cycle()};
+    Claims& last = claims_[index];
+    leaving_ += size_t{now.leaving} - size_t{last.leaving};
+    holding_ += size_t{now.holds} - size_t{last.holds};
+    if (last.alarm != 0) armed_.erase({last.alarm, index});
+    if (now.alarm != 0) armed_.emplace(now.alarm, index);
+    last = now;
+  });
 }
 bool Simulation::held() {
   update_claims();
-  for (size_t i = 0; i < functions() && leaving_; i++)
-    if (!function(i).settled()) return false;  // what a client left is cleared away in simulated time
-  return held_;
+  return leaving_ == 0 && holding_ != 0;  // what a client left is cleared away in simulated time
 }
 bool Simulation::pending() const { return sc_core::sc_pending_activity(); }
 
 uint64_t Simulation::next_alarm() {
   update_claims();
-  return next_alarm_;
+  return armed_.empty() ? 0 : armed_.begin()->first;
+}
+
+std::vector<size_t> Simulation::waiting() {
+  update_claims();
+  std::vector<size_t> functions;
+  for (const auto& [alarm, function] : armed_) functions.push_back(function);
+  std::ranges::sort(functions);
+  return functions;
 }
 
 void Simulation::set_boundary(Boundary* boundary, size_t chip) {
@@ -186,9 +193,7 @@ void Simulation::run_slice() {
   if (armed && end == alarm && gap && cycle() < end) {  // SystemC stops at the last event before the end
     start_until(time.edge_fs(end), Policy::kToEnd);
   }
-  for (size_t i = 0; i < functions() && armed && cycle() >= alarm; i++) {
-    if (cycle() >= function(i).registers().alarm_cycle()) end_wait(i, WEFT_WAIT_STATUS_DEADLINE);
-  }
+  if (armed && cycle() >= alarm) end_alarms();
   let_firmware_sleep();
 }
 
@@ -260,7 +265,7 @@ void Simulation::end_idle_wait(size_t function_index) {
   end_wait(function_index, WEFT_WAIT_STATUS_IDLE_WITH_OUTSTANDING);
 }
 void Simulation::end_idle_wait() {
-  for (size_t i = 0; i < functions(); i++) end_idle_wait(i);
+  for (const size_t function : waiting()) end_idle_wait(function);
 }
 
 uint64_t Simulation::observe_counters(size_t index, std::array<uint64_t, WEFT_COUNTERS>& counters) {

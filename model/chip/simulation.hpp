@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -91,6 +92,8 @@ class Simulation {
 
   /// The first alarm of all functions' armed waits; 0: none is armed.
   [[nodiscard]] uint64_t next_alarm();
+  /// The functions whose hosts have armed a wait, in order.
+  [[nodiscard]] std::vector<size_t> waiting();
 
   /// Lets time go on for a slice, or until nothing is pending, or to the armed wait's alarm, which then ends. At least
   /// one event happens if one is pending. Where slices begin and end changes no cycle of the device.
@@ -159,6 +162,12 @@ class Simulation {
   void disconnect(size_t function = 0);
 
  private:
+  /// What a function's host has of time.
+  struct Claims {
+    bool leaving = false, holds = false;
+    uint64_t alarm = 0;
+  };
+
   /// The host's messages are taken between slices, and a slice does not end while the firmware works (up to a bound):
   /// so what a launch costs does not depend on the moment at which the wall clock lets its doorbell in.
   void let_firmware_sleep();
@@ -167,7 +176,7 @@ class Simulation {
   static std::unique_ptr<Simulation> elaborate(const std::vector<ChipOptions>& options, SliceNetwork* network,
                                                std::string& error);
   [[nodiscard]] bool firmware_awake() const { return attention_.awake_managers != 0; }
-  /// Asks all functions again if any may answer otherwise than the last time.
+  /// Asks those functions again that may answer otherwise than the last time.
   void update_claims();
   void adapt(std::chrono::nanoseconds taken);
   /// Time has come to a stand.
@@ -183,10 +192,9 @@ class Simulation {
   void end_wait(size_t function, weft_wait_status status);
 
   Attention attention_;
-  uint64_t claims_seen_ = UINT64_MAX;  // attention_.claims at the last update
-  bool leaving_ = false;               // what a former client left is not known to be cleared away
-  bool held_ = false;
-  uint64_t next_alarm_ = 0;
+  std::vector<Claims> claims_;                   // by function
+  size_t leaving_ = 0, holding_ = 0;             // functions that are, as of claims_
+  std::set<std::pair<uint64_t, size_t>> armed_;  // alarms and their functions, as of claims_
   std::unique_ptr<CoreClock> clock_;
   std::vector<std::unique_ptr<Chip>> chips_;
   uint64_t slice_cycles_;

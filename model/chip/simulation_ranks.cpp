@@ -35,10 +35,10 @@ RankState Simulation::rank_state() {
   else if (pending())
     state.next_fs = now_fs() + sc_core::sc_time_to_pending_activity().value();
   state.time_fs = std::max({now_fs(), time.edge_fs(clock_->front_cycle()), network_->network().now()});
-  state.alarm = next_alarm_;
+  state.alarm = next_alarm();
   state.awake = firmware_awake();
-  state.holds = held_;
-  for (size_t i = 0; i < functions() && leaving_ && !state.leaving; i++) state.leaving = !function(i).settled();
+  state.holds = holding_ != 0;
+  state.leaving = leaving_ != 0;
   return state;
 }
 
@@ -138,10 +138,8 @@ void Simulation::begin_look(size_t index, const RankState& all) {
 }
 
 void Simulation::end_alarms() {
-  for (size_t i = 0; i < functions(); i++) {
-    const uint64_t alarm = function(i).registers().alarm_cycle();
-    if (alarm != 0 && cycle() >= alarm) end_wait(i, WEFT_WAIT_STATUS_DEADLINE);
-  }
+  for (const size_t i : waiting())
+    if (cycle() >= function(i).registers().alarm_cycle()) end_wait(i, WEFT_WAIT_STATUS_DEADLINE);
 }
 
 }  // namespace weft::chip

@@ -21,7 +21,16 @@ namespace limits = chip::tenant_limits;
 /// What is sent already is moved out of the way once it is this much.
 constexpr size_t kOutputBytes = 2 * limits::kBacklogBytes + 2 * kMaxMessageBytes;
 
+Peer peer_of(int socket) {
+  ucred credentials{};
+  socklen_t bytes = sizeof credentials;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return {};
+  return {credentials.pid, credentials.uid};
+}
+
 }  // namespace
+
+Connection::Connection(FileDescriptor socket) : socket_(std::move(socket)), peer_(peer_of(socket_.get())) {}
 
 void Connection::reserve() { output_.reserve(kOutputBytes); }
 
@@ -55,13 +64,6 @@ Connection::Received Connection::receive_new(Message& message) {
   header_got_ = payload_got_ = 0;
   error_ = 0;
   return Received::kMessage;
-}
-
-Peer Connection::peer() const {
-  ucred credentials{};
-  socklen_t bytes = sizeof credentials;
-  if (::getsockopt(socket_.get(), SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0) return {};
-  return {credentials.pid, credentials.uid};
 }
 
 bool Connection::peer_closed() const {

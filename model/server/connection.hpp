@@ -47,7 +47,7 @@ class Connection {
   using Clock = std::chrono::steady_clock;
   enum class Received : uint8_t { kMessage, kNothing, kClosed };
 
-  explicit Connection(FileDescriptor socket) : socket_(std::move(socket)) {}
+  explicit Connection(FileDescriptor socket);
 
   /// Gives the socket away, before anything was received.
   [[nodiscard]] FileDescriptor take_socket() { return std::move(socket_); }
@@ -85,7 +85,7 @@ class Connection {
   /// When a backlogged client is to be let go, unless it reads.
   [[nodiscard]] Clock::time_point patience_ends() const { return progress_ + chip::tenant_limits::kStall; }
   [[nodiscard]] int fd() const { return socket_.get(); }
-  [[nodiscard]] Peer peer() const;
+  [[nodiscard]] Peer peer() const { return peer_; }
   /// The other end will send nothing more; messages of it may still be unread.
   [[nodiscard]] bool peer_closed() const;
 
@@ -102,6 +102,7 @@ class Connection {
   [[nodiscard]] ssize_t send_some();
 
   FileDescriptor socket_;
+  Peer peer_;
   vfio_user::Header header_{};
   size_t header_got_ = 0;
   std::vector<std::byte> payload_;

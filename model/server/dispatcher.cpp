@@ -204,8 +204,10 @@ Reply Dispatcher::dma_map(const Message& message) {
     return fail(EINVAL);
   const auto access = static_cast<chip::Access>(body->flags);
   chip::HostMemory& memory = function().host_memory();
-  if (message.fds.empty())
+  if (message.fds.empty()) {
+    asks_client_ = true;
     return fail(body->offset != 0 ? EINVAL : memory.map_messages(body->address, body->bytes, access));
+  }
   if (message.fds.size() != 1) return fail(EINVAL);
   return fail(memory.map(message.fds.front().get(), body->offset, body->address, body->bytes, access));
 }

@@ -56,6 +56,9 @@ class Dispatcher final : private chip::InterruptSink {
   /// What the client has stored into its doorbells is written to the device, as messages would.
   void take_doorbells();
 
+  /// The client has given memory that is not shared: the device's accesses use its connection, in simulated time.
+  [[nodiscard]] bool asks_client() const { return asks_client_; }
+
   /// The client cannot be served any more (its protocol version, its framing): end the connection after the reply.
   [[nodiscard]] bool hopeless() const { return hopeless_; }
 
@@ -90,6 +93,7 @@ class Dispatcher final : private chip::InterruptSink {
   uint64_t generation_ = 0;  // of the device, when doorbells_ were those of it
   bool negotiated_ = false;
   bool hopeless_ = false;
+  bool asks_client_ = false;
 };
 
 }  // namespace weft::server

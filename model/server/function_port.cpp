@@ -87,6 +87,14 @@ FunctionPort::Clock::time_point FunctionPort::due() const {
   return listener_ ? std::min(due, listener_->rest_ends()) : due;
 }
 
+int FunctionPort::rests_on() const {
+  if (!client_ || listener_ || next_.valid() || !refused_.empty()) return -1;
+  const Connection& c = client_->connection;
+  const bool expects = c.backlogged() || c.has_output() || c.keeps_messages() || c.given_up();
+  const Dispatcher& d = client_->dispatcher;
+  return expects || d.maps_doorbells() || d.asks_client() ? -1 : c.fd();
+}
+
 bool FunctionPort::look(std::span<const pollfd> polled) {
   const auto own = polled_of(polled);
   const bool rung = client_ && client_->dispatcher.doorbells_rung();

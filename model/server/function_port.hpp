@@ -53,8 +53,17 @@ class FunctionPort {
   }
   /// Looks at what poll() said of what poll_for() added. True: serve() has something to do.
   [[nodiscard]] bool look(std::span<const pollfd> polled);
-  /// As of look(): no message of the client is left.
+  /// As of look(), rest() or wake(): no message of the client is left.
   [[nodiscard]] bool quiet() const { return quiet_; }
+  /// The descriptor of the client if nothing but a message of it, or its leaving, concerns the port until the next
+  /// attach() or serve(), so that it need not be looked at; else -1.
+  [[nodiscard]] int rests_on() const;
+  /// In place of look() while it rests: the client has sent nothing, or something.
+  void rest() {
+    quiet_ = true;
+    polled_at_ = polled_ = 0;
+  }
+  void wake() { quiet_ = false; }
   /// Takes what the sockets have; no message of the client after `end`. False: the attached client has left and no
   /// other can come.
   [[nodiscard]] bool serve(Clock::time_point end = Clock::time_point::max());

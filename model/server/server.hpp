@@ -54,12 +54,16 @@ class Server {
   /// Looks at the sockets, for as long as nothing else is to be done. Of `polled` that is left what was asked for.
   /// False: it cannot.
   [[nodiscard]] bool look_at_sockets(std::vector<pollfd>& polled, bool sleeps);
+  /// The ports that have something to do, after a look at the sockets, in order.
+  void find_waiting(std::span<const pollfd> polled, std::vector<size_t>& waiting);
+  /// The port has been served: it rests until its client sends something, or is to be looked at in each turn.
+  void settle(size_t port);
   /// Serves the ports that `waiting` names. False: the attached clients have left.
   [[nodiscard]] bool serve(std::span<const size_t> waiting);
   /// Lets time go on for as long as a slice is meant to take, also where alarms cut it into pieces.
   void run_slices();
-  /// After clients have come or left.
-  void update_rights();
+  /// After clients have come or left; `changed`: at that port alone.
+  void update_rights(std::optional<size_t> changed = {});
   /// An observer's question, which one of the ranks has: the rank of its chip replies. All ranks come, after a meeting
   /// that has said `all`, and let time go on if it does.
   void reply_in_ranks(chip::RankLink& link, const chip::RankState& all);
@@ -71,6 +75,9 @@ class Server {
   chip::Simulation& simulation_;
   Permissions permissions_;
   std::deque<FunctionPort> ports_;  // by function; they do not move
+  std::vector<int> rests_on_;       // by port: what the poll set keeps of it; -1: it does not rest
+  std::vector<size_t> restless_;    // the others, in order
+  std::vector<size_t> woken_;       // since the last look; they may rest again
   FairTurns turns_;
   size_t present_ = 0;  // tenants: clients, or one that has all functions that have clients
   bool alone_ = false;  // that one

@@ -86,9 +86,7 @@ void Server::run_in_ranks(chip::RankLink& link) {
   for (;;) {
     if (!look_at_sockets(polled, !meets)) stopping_ = true;
     if (stop_fd_ >= 0 && polled.front().revents != 0) stopping_ = true;
-    waiting.clear();
-    for (size_t i = 0; i < ports_.size(); i++)
-      if (ports_[i].look(polled)) waiting.push_back(i);
+    find_waiting(polled, waiting);
     if (!serve(waiting)) deserted_ = true;
     (void)spare_.refill();
     const chip::RankState own = rank_state();

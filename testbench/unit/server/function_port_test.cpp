@@ -40,3 +40,34 @@ TEST_CASE("a client that is accepted while the one before has left unseen is ser
   turns();
   CHECK(third.receive()->error() == EBUSY);  // the second one is there
 }
+
+TEST_CASE("a port rests on its client's socket until the device may need that by itself") {
+  std::string error;
+  const auto simulation = chip::Simulation::make(test::chip_options(), error);
+  REQUIRE(simulation != nullptr);
+  FunctionPort port(*simulation, 0);
+  CHECK(port.rests_on() == -1);
+  auto [ours, theirs] = test::socket_pair();
+  const int fd = ours.get();
+  test::Client client(std::move(theirs));
+  port.attach(std::move(ours));
+  CHECK(port.rests_on() == fd);
+  port.wake();
+  CHECK_FALSE(port.quiet());
+  REQUIRE(client.send(1, test::bytes_of(vfio_user::Version{0, 1})));
+  CHECK(port.serve());
+  CHECK(client.receive()->error() == 0);
+  CHECK(port.rests_on() == fd);
+  port.rest();
+  CHECK(port.quiet());
+
+  const vfio_user::DmaMap map{sizeof(vfio_user::DmaMap), vfio_user::kDmaReadable | vfio_user::kDmaWritable, 0, 1 << 20,
+                              4096};
+  REQUIRE(client.send(2, test::bytes_of(map)));  // no descriptor: the device reads it by messages
+  CHECK(port.serve());
+  CHECK(client.receive()->error() == 0);
+  CHECK(port.rests_on() == -1);
+  client.close();
+  CHECK_FALSE(port.serve());
+  CHECK(port.rests_on() == -1);
+}

@@ -88,3 +88,71 @@ TEST_CASE("A wait for many descriptors ends when one of them has something") {
   CHECK(set.wait(polled, 0) == 0);
   CHECK(ready(polled) == 0);
 }
+
+TEST_CASE("What is kept is looked at in each wait without being asked for") {
+  std::mt19937 random(19);
+  std::vector<Pair> pairs(kMany);
+  std::vector<bool> kept(kMany), sent(kMany);
+  PollSet set;
+  size_t found = 0;
+  for (int turn = 0; turn < 2000; turn++) {
+    CAPTURE(turn);
+    const size_t i = random() % kMany;
+    switch (random() % 4) {
+      case 0:
+        set.drop(pairs[i].here.get());
+        if (!kept[i]) set.keep(pairs[i].here.get(), i);
+        kept[i] = !kept[i];
+        break;
+      case 1:  // closed, and its number is another socket's
+        if (const int old = pairs[i].here.get(); kept[i]) {
+          pairs[i] = Pair();
+          set.drop(old);
+          kept[i] = false;
+        }
+        sent[i] = false;
+        pairs[i] = Pair();
+        set.renew(asked(pairs));
+        break;
+      case 2:
+        sent[i] ? pairs[i].receive() : pairs[i].send();
+        sent[i] = !sent[i];
+        break;
+      default:
+        break;
+    }
+    std::vector<pollfd> polled;
+    std::vector<size_t> expected;
+    for (size_t k = 0; k < kMany; k++) {
+      if (!kept[k]) polled.push_back({pairs[k].here.get(), POLLIN, 0});
+      if (kept[k] && sent[k]) expected.push_back(k);
+    }
+    REQUIRE(set.wait(polled, 0) == std::ranges::count(sent, true));
+    std::vector<size_t> got(set.ready().begin(), set.ready().end());
+    std::ranges::sort(got);
+    REQUIRE(got == expected);
+    for (const pollfd& p : polled) {
+      const auto of = std::ranges::find_if(pairs, [&](const Pair& pair) { return pair.here.get() == p.fd; });
+      REQUIRE((p.revents == POLLIN) == sent[static_cast<size_t>(of - pairs.begin())]);
+    }
+    found += got.size();
+  }
+  CHECK(found > 1000);
+}
+
+TEST_CASE("One that is kept ends a wait with few others, and says so when its other end has gone") {
+  Pair one, other;
+  PollSet set;
+  set.keep(one.here.get(), 7);
+  std::vector<pollfd> polled{{other.here.get(), POLLIN, 0}};
+  CHECK(set.wait(polled, 0) == 0);
+  CHECK(set.ready().empty());
+  one.there.reset();
+  REQUIRE(set.wait(polled, -1) == 1);
+  REQUIRE(set.ready().size() == 1);
+  CHECK(set.ready()[0] == 7);
+  CHECK(ready(polled) == 0);
+  set.drop(one.here.get());
+  CHECK(set.wait(polled, 0) == 0);
+  CHECK(set.ready().empty());
+}
