@@ -45,7 +45,7 @@ class Vmem {
     return memory_.bytes().subspan(at, bytes);
   }
   template <typename Visit>
-  void each_piece(uint64_t at, uint64_t bytes, Visit visit) const;
+  void each_column(uint64_t at, uint64_t bytes, Visit visit) const;
   /// Where a byte lies in memory_.
   [[nodiscard]] uint64_t place(uint64_t at) const;
 

@@ -99,13 +99,15 @@ TEST_CASE("sparse VMEM reads what was written, zeros and parts of rows among it"
   REQUIRE_FALSE(vmem.flat());
   std::vector<std::byte> plain(kBytes), data, read, scratch;
   for (int round = 0; round < 20000; round++) {
-    const uint64_t bytes = 1 + random.below(random.below(4) == 0 ? 3000 : 200), at = random.below(kBytes - bytes + 1);
+    const uint64_t most = random.below(100) == 0 ? 40000 : random.below(4) == 0 ? 3000 : 200;
+    const uint64_t bytes = 1 + random.below(most), at = random.below(kBytes - bytes + 1);
     data.assign(bytes, std::byte{0});
     if (random.below(3) != 0)
       for (auto& b : data) b = static_cast<std::byte>(random.below(4) == 0 ? 0 : random.bits());
     vmem.write(at, data);
     std::ranges::copy(data, plain.begin() + static_cast<ptrdiff_t>(at));
-    const uint64_t wanted = 1 + random.below(1000), from = random.below(kBytes - wanted + 1);
+    const uint64_t wanted = 1 + random.below(random.below(100) == 0 ? 40000 : 1000),
+                   from = random.below(kBytes - wanted + 1);
     read.resize(wanted);
     vmem.read(from, read);
     REQUIRE(same(read, std::span(plain).subspan(from, wanted)));
