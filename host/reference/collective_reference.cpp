@@ -157,8 +157,10 @@ std::vector<std::byte> draw_numbers(std::mt19937_64& random, uint64_t bytes, wef
     return data;
   }
   for (size_t at = 0; at < bytes; at += size) {
-    const auto bits = static_cast<uint32_t>((random() & 0x807fffff) | (uint64_t{112 + random() % 16} << 23));
-    for (size_t i = 0; i < size; i++) data[at + i] = static_cast<std::byte>(bits >> (8 * (i + 4 - size)));
+    const uint64_t drawn = random();
+    const auto bits = static_cast<uint32_t>((drawn & 0x807fffff) | (112 + (drawn >> 32) % 16) << 23);
+    const uint32_t number = bits >> (32 - 8 * size);  // of bf16 the upper half
+    std::memcpy(&data[at], &number, size);
   }
   return data;
 }

@@ -53,7 +53,9 @@ Result<ShardedResult> run_sharded(SliceSession& session, const compiler::Sharded
     auto& given = arguments.emplace_back();
     for (size_t i = 0; i < own.size(); i++) given.push_back(rows_of(*own[i], graph.tensors[graph.inputs[i]]));
   }
-  auto run = session.run(kernels, arguments);
+  std::vector<ChipInputs> views;
+  for (const ChipArguments& given : arguments) views.emplace_back(given.begin(), given.end());
+  auto run = session.run(kernels, views);
   if (!run.ok()) return run.error();
   ShardedResult result;
   for (size_t i = 0; i < programs.outputs.size(); i++) {

@@ -28,7 +28,7 @@ struct Launch {
 
 /// The program, and its arguments in fresh HBM. `in_place`: all in the memory of the first one.
 Result<Launch> prepare(const ChipSet& chips, uint32_t number, const compiler::Kernel& kernel,
-                       const ChipArguments& arguments, Payload payload, bool in_place) {
+                       const ChipInputs& arguments, Payload payload, bool in_place) {
   if (arguments.size() > kernel.arguments.size())
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("chip {}: {} arguments, and its kernel has {}", number,
                                                           arguments.size(), kernel.arguments.size())};
@@ -109,7 +109,7 @@ Result<SliceSession> SliceSession::open(const std::string& name) {
 }
 
 Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kernels,
-                                      const std::vector<ChipArguments>& arguments, Payload payload, bool in_place) {
+                                      const std::vector<ChipInputs>& arguments, Payload payload, bool in_place) {
   ChipSet& chips = state_->chips;
   if (kernels.size() != chips.chips() || arguments.size() != chips.chips())
     return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} kernels and arguments of {} for {} chips", kernels.size(),
@@ -153,8 +153,8 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
 Result<SliceResult> run_collective(SliceSession& session, const compiler::Collective& collective,
                                    const std::vector<std::vector<std::byte>>& inputs, Payload payload) {
   std::vector<compiler::Kernel> kernels;
-  std::vector<ChipArguments> arguments;
-  for (const auto& input : inputs) arguments.push_back({input});
+  std::vector<ChipInputs> arguments;
+  for (const auto& input : inputs) arguments.push_back({std::span(input)});
   if (payload == Payload::kNone) arguments.assign(session.shape().chips(), {});
   bool in_place = true;
   for (uint32_t number = 0; number < session.shape().chips(); number++) {

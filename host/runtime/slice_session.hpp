@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace weft::runtime {
 
 class ChipSet;
 
-using ChipArguments = std::vector<std::vector<std::byte>>;  ///< bytes of each argument of a chip's kernel
+using ChipArguments = std::vector<std::vector<std::byte>>;   ///< bytes of each argument of a chip's kernel
+using ChipInputs = std::vector<std::span<const std::byte>>;  ///< the same, owned by the caller
 
 /// Whether arrays travel to the chips and back: kNone for a simulator with --timing-only, which moves no data anyway.
 enum class Payload : bool { kNone, kArrays };
@@ -47,7 +49,7 @@ class SliceSession {
   /// INVALID_ARGUMENT: not one of each a chip, or bytes that are more than their argument has. The error of the first
   /// chip that failed, which the message names.
   [[nodiscard]] Result<SliceResult> run(const std::vector<compiler::Kernel>& kernels,
-                                        const std::vector<ChipArguments>& arguments, Payload payload = Payload::kArrays,
+                                        const std::vector<ChipInputs>& arguments, Payload payload = Payload::kArrays,
                                         bool in_place = false);
 
  private:

@@ -80,8 +80,8 @@ Result<Exchange> exchange_blocks(runtime::SliceSession& session, const Preflight
   }
   auto before = links_of(chips.slice(), "");
   if (!before.ok()) return before.error();
-  std::vector<runtime::ChipArguments> arguments;
-  for (const auto& block : out.blocks) arguments.push_back({block});
+  std::vector<runtime::ChipInputs> arguments;
+  for (const auto& block : out.blocks) arguments.push_back({std::span(block)});
   auto result = session.run(kernels, arguments);
   if (!result.ok()) return result.error();
   auto after = links_of(chips.slice(), "");
