@@ -124,7 +124,7 @@ class Installed(unittest.TestCase):
     @unittest.skipUnless(shutil.which("dpkg-deb") and shutil.which("dpkg-shlibdeps"), "no Debian tools")
     def test_debian_packages(self):
         out, root = self.folder / "packages", self.folder / "root"
-        run("cpack", "-G", "DEB", "--config", BUILD / "CPackConfig.cmake", "-B", out, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=gzip")
+        run("cpack", "-G", "DEB", "--config", BUILD / "CPackConfig.cmake", "-B", out, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=zstd")
         packages = {path.name.split("_")[0]: path for path in out.glob("*.deb")}
         mpi = {"weft-mpi"} if (BUILD / "bin/weft-mpi.so").exists() else set()
         self.assertEqual(set(packages), {"libweft0", "libweft-dev", "weft", "weft-rtl", *mpi})
