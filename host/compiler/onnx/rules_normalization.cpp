@@ -1,4 +1,6 @@
 // Normalisation.
+#include <optional>
+
 #include "host/compiler/onnx/functions.hpp"
 #include "host/compiler/onnx/rules.hpp"
 
@@ -44,11 +46,52 @@ void batch_normalization(Node& n) {
   n.out(n.b.plus(n.b.times(n.b.times(n.b.minus(x, channels(n, mean, x)), inverse), scale), channels(n, n.in(2), x)));
 }
 
+/// A number for each group, [images, groups, 1], for the channels of x.
+ValueId for_channels(Builder& b, ValueId numbers, ValueId x) {
+  const int64_t images = b.dim(numbers, 0), groups = b.dim(numbers, 1), channels = b.dim(x, 1);
+  Dims dims(b.rank(x), 1);
+  dims[0] = images, dims[1] = channels;
+  return b.reshape(b.broadcast_to(numbers, {images, groups, channels / groups}), dims);
+}
+
+/// x, [images, channels, ...], normalised over the channels of each group and all that is behind them. The shape of x
+/// stays, and sums are of each channel first: images whose channels lie last are not taken apart.
+ValueId normalize_groups(Builder& b, ValueId x, int64_t groups, double epsilon) {
+  const int64_t images = b.dim(x, 0), channels = b.dim(x, 1);
+  const Dims behind = ir::counting(b.rank(x) - 2, 2);
+  const double count = static_cast<double>(b.type(x).count()) / static_cast<double>(images * groups);
+  const auto mean = [&](ValueId v) {
+    const ValueId sums =
+        b.reshape(behind.empty() ? v : b.reduce("add", v, behind, Keep::kNo), {images, groups, channels / groups});
+    return b.over(b.reduce("add", sums, {2}, Keep::kYes), count);
+  };
+  const ValueId centred = b.minus(x, for_channels(b, mean(x), x));
+  const ValueId variance = mean(b.times(centred, centred));
+  return b.times(centred, for_channels(b, b.over(b.like(x, 1), b.sqrt(b.plus(variance, epsilon))), x));
+}
+
+/// Before a reshape of [images, channels, ...] to [images, groups, ...], as exporters write a normalisation of groups.
+std::optional<ValueId> before_groups(const Builder& b, ValueId x) {
+  const ir::Op& op = b.module().op_of(x);
+  if (op.kind != OpKind::kReshape || b.type(x).count() == 0) return std::nullopt;
+  const ValueId source = op.operands[0];
+  if (b.rank(source) < 3 || b.dim(source, 0) != b.dim(x, 0) || b.dim(source, 1) % b.dim(x, 1) != 0) return std::nullopt;
+  return source;
+}
+
 void instance_normalization(Node& n) {
   const ValueId x = n.in(0);
   if (n.b.rank(x) < 3) invalid("{}", n.b.type(x).text());
-  const auto y = normalize(n.b, x, ir::counting(n.b.rank(x) - 2, 2), n.number("epsilon", 1e-5f));
-  n.out(n.b.plus(n.b.times(y.value, channels(n, n.in(1), x)), channels(n, n.in(2), x)));
+  const double epsilon = n.number("epsilon", 1e-5f);
+  const ValueId scale = channels(n, n.in(1), x), bias = channels(n, n.in(2), x);
+  if (const auto source = before_groups(n.b, x)) {
+    const int64_t groups = n.b.dim(x, 1);
+    const auto spread = [&](ValueId v) { return for_channels(n.b, n.b.reshape(v, {1, groups, 1}), *source); };
+    const ValueId y = n.b.times(normalize_groups(n.b, *source, groups, epsilon), spread(scale));
+    return n.out(n.b.reshape(n.b.plus(y, spread(bias)), n.b.dims(x)));
+  }
+  const auto y = normalize(n.b, x, ir::counting(n.b.rank(x) - 2, 2), epsilon);
+  n.out(n.b.plus(n.b.times(y.value, scale), bias));
 }
 
 void group_normalization(Node& n) {
@@ -56,18 +99,14 @@ void group_normalization(Node& n) {
   const Dims dims = n.b.dims(x);
   const int64_t groups = n.integer("num_groups", 1);
   if (dims.size() < 2 || groups < 1 || dims[1] % groups != 0) invalid("{} in {} groups", n.b.type(x).text(), groups);
-  Dims split{dims[0], groups, dims[1] / groups};
-  split.insert(split.end(), dims.begin() + 2, dims.end());
   const ElementType type = n.b.element(x);
   const ValueId wide = n.integer("stash_type", 1) == 1 ? n.b.convert(x, ElementType::kF32) : x;
-  auto y =
-      normalize(n.b, n.b.reshape(wide, split), ir::counting(split.size() - 2, 2), n.number("epsilon", 1e-5f)).value;
   const auto spread = [&](ValueId v) {
     if (n.since >= 21) return channels(n, v, x);
     return channels(
         n, n.b.reshape(n.b.broadcast_to(n.b.reshape(v, {groups, 1}), {groups, dims[1] / groups}), {dims[1]}), x);
   };
-  y = n.b.convert(n.b.reshape(y, dims), type);
+  const ValueId y = n.b.convert(normalize_groups(n.b, wide, groups, n.number("epsilon", 1e-5f)), type);
   n.out(n.b.plus(n.b.times(y, spread(n.in(1))), spread(n.in(2))));
 }
 

@@ -7,6 +7,7 @@
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
@@ -138,6 +139,42 @@ TEST_CASE("a function's nodes see its inputs and its caller's attributes") {
   const auto imported = import_proto(model);
   REQUIRE(!imported.ok());
   CHECK(imported.error().message.find("functions call each other more than 32 deep") != std::string::npos);
+}
+
+TEST_CASE("a normalisation of groups between reshapes keeps the channels' shape, and gives what its definition says") {
+  auto model = model_with_input({24}, "y");
+  auto* graph = model.mutable_graph();
+  for (const auto& [name, value] : {std::pair{"scale", 2.0f}, {"bias", 0.5f}}) {
+    auto* tensor = graph->add_initializer();
+    tensor->set_name(name), tensor->set_data_type(onnx::TensorProto::FLOAT), tensor->add_dims(2);
+    tensor->add_float_data(value), tensor->add_float_data(-value);
+  }
+  add_integers(graph, "image", {1, 4, 2, 3}), add_integers(graph, "groups", {1, 2, -1}),
+      add_integers(graph, "row", {24});
+  add(graph, "Reshape", {"x", "image"}, "a");
+  add(graph, "Reshape", {"a", "groups"}, "b");
+  add(graph, "InstanceNormalization", {"b", "scale", "bias"}, "c");
+  add(graph, "Reshape", {"c", "image"}, "d");
+  add(graph, "Reshape", {"d", "row"}, "y");
+  std::vector<float> x(24);
+  for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i * i % 17) - 5;
+  const auto y = run(model, "", x);
+  REQUIRE(y.size() == x.size());
+  for (size_t group = 0; group < 2; group++) {
+    double mean = 0, variance = 0;
+    for (size_t i = 0; i < 12; i++) mean += x[group * 12 + i] / 12.0;
+    for (size_t i = 0; i < 12; i++) variance += std::pow(x[group * 12 + i] - mean, 2) / 12;
+    const double sign = group == 0 ? 1 : -1;
+    for (size_t i = 0; i < 12; i++)
+      CHECK(y[group * 12 + i] == Approx(sign * (2 * (x[group * 12 + i] - mean) / std::sqrt(variance + 1e-5) + 0.5))
+                                     .epsilon(1e-5)
+                                     .margin(1e-5));
+  }
+  const auto imported = import_proto(model);
+  REQUIRE(imported.ok());
+  for (const auto& op : imported.value().module.ops())  // first over an image's pixels, which lie as rows on the device
+    if (op.kind == ir::OpKind::kSubtract)
+      CHECK(imported.value().module.type(op.results[0]).dims == ir::Dims{1, 4, 2, 3});
 }
 
 TEST_CASE("a value that decides a shape is known from a bound input, or the model is refused by the input's name") {
