@@ -58,9 +58,8 @@ class Abc:
         return f"{self._names(folder)[int(failed[1])] if failed else 'an assertion'} in cycle {frame}"
 
     def _names(self, folder):
-        """Of the assertions, in the order of the model's outputs. Yosys 0.70 writes cells in the opposite order."""
-        names = re.findall(r"^ *cell \$assert \\?(\S+)", (folder / "asserts.il").read_text(), flags=re.M)
-        return names[::-1] if self.entry.get("reader") == "slang" else names
+        """Of the assertions, in the order of the model's outputs."""
+        return [line.partition("/")[2] for line in (folder / "asserts.names").read_text().splitlines()]
 
     def holds(self, folder, clock):
         """None, or why not."""
@@ -117,7 +116,7 @@ class Abc:
 
     def covers(self, folder, depth, clock):
         """(all, reached)"""
-        total = len(re.findall(r"^ *cell \$assert ", (folder / "covers.il").read_text(), flags=re.M))
+        total = len((folder / "covers.names").read_text().splitlines())
         if total == 0:
             return 0, 0
         reached = 0

@@ -40,9 +40,7 @@ simplemap
 setundef -undriven -anyseq
 aigmap
 write_aiger -I -B -L -zinit {name}.aig
-select t:$assert
-write_rtlil -selected {name}.il
-select -clear
+tee -q -o {name}.names select -list t:$assert
 """
 ASSERTS = "design -save prepared\nchformal -cover -remove\n" + GATES.format(name="asserts")
 COVERS = "design -load prepared\nchformal -assert -remove\ntechmap -map {covers}\n" + GATES.format(name="covers")
