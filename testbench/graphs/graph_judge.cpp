@@ -4,20 +4,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 
-#include "host/compiler/ir/builder.hpp"
 #include "host/compiler/ir/refusal.hpp"
 #include "host/compiler/layout.hpp"
 #include "host/compiler/lower.hpp"
 #include "host/compiler/partition/partition.hpp"
 #include "host/compiler/passes/pass.hpp"
-#include "host/compiler/passes/rewriter.hpp"
 #include "host/compiler/reference/evaluate.hpp"
 #include "host/compiler/tiles/resident_program.hpp"
 #include "host/reference/graph_reference.hpp"
+#include "testbench/graphs/output_distance.hpp"
 #include "testbench/random/compiled_program.hpp"
 #include "testbench/random/draw.hpp"
 #include "testbench/random/program_runner.hpp"
@@ -35,8 +33,6 @@ using compiler::ir::TensorPtr;
 using compiler::ir::ValueId;
 using compiler::reference::Environment;
 
-constexpr double kMostError = 0.05;     // of bf16 products behind each other; a wrong element alone is worth more
-constexpr double kMostPrecise = 1e-3;   // of products of three or six passes of bf16
 constexpr size_t kMostCommands = 2000;  // of a program: the hazard checker's time grows with their cube
 
 /// Of a device program, what the graph calls f32: i32 as its bits, pred as 0 and 1.
@@ -54,67 +50,6 @@ TensorPtr as_tensor(const compiler::ir::TensorType& type, const std::vector<floa
     tensor->as<bool>()[i] = values[i] != 0;
   if (type.element != ElementType::kPred) std::memcpy(tensor->data.data(), values.data(), tensor->data.size());
   return tensor;
-}
-
-enum class Operands : uint8_t { kPlain, kNudged };
-
-constexpr double kNudgeOfBf16 = 0x1p-10;   // a quarter of the step of bf16 below a power of two, half of it above
-constexpr double kNudgeOfParts = 0x1p-18;  // the same of two parts of bf16
-constexpr double kNudgeOfF32 = 0x1p-22;    // about the error of a function of the vector unit
-
-/// A value times 1 + `by` or 1 - `by`, element by element.
-ValueId jittered(compiler::ir::Builder& build, ValueId value, double by, uint64_t seed) {
-  random::Draw draw(seed);
-  auto factors = std::make_shared<Tensor>(build.type(value));
-  for (uint64_t i = 0; i < factors->type.count(); i++)
-    factors->as<float>()[i] = static_cast<float>(draw.once_in(2) ? 1 + by : 1 - by);
-  return build.times(value, build.constant(factors));
-}
-
-/// The module with what products of one pass read in f32 rounded to bf16, as docs/numerics.md has it; perhaps with a
-/// little more before that. Where terms cancel, as in a mean over a product's rows, rounding can be all that is left.
-/// Beside products of several passes, operators are as far off as the device's may be, instead.
-Module with_rounded_operands(const Module& module, Operands operands) {
-  compiler::passes::Rewriter rewriter(module);
-  compiler::ir::Builder build(rewriter.to());
-  const auto is_product = [](const compiler::ir::Op& op) {
-    return op.kind == compiler::ir::OpKind::kDotGeneral || op.kind == compiler::ir::OpKind::kConvolution;
-  };
-  const bool precise =
-      std::ranges::any_of(module.ops(), [](const auto& op) { return op.attributes.contains("precision"); });
-  uint64_t seed = 0;
-  for (const auto& op : module.ops()) {
-    auto mapped = rewriter.mapped(op);
-    const bool in_parts = op.attributes.contains("precision"), nudged = operands == Operands::kNudged;
-    for (auto& operand : mapped.operands) {
-      if (build.element(operand) != ElementType::kF32) continue;
-      if (is_product(op) && !in_parts) {
-        if (nudged) operand = build.times(operand, 1 + kNudgeOfBf16);
-        operand = build.convert(build.convert(operand, ElementType::kBf16), ElementType::kF32);
-      } else if (nudged && precise) {
-        const bool high = in_parts && op.word("precision") == "high";
-        operand = jittered(build, operand, high ? kNudgeOfParts : kNudgeOfF32, seed++);
-      }
-    }
-    rewriter.add(op, std::move(mapped));
-  }
-  return rewriter.finish();
-}
-
-/// Sums of squares of how far one tensor is from another of its type, and of the other's finite elements.
-struct Distance {
-  double far = 0, size = 0;
-};
-Distance distance(const Tensor& is, const Tensor& should) {
-  Distance of;
-  for (uint64_t i = 0; i < should.type.count(); i++) {
-    const double a = is.number(i), b = should.number(i);
-    if (std::isfinite(b)) of.size += b * b;
-    // The largest of a window that lies over padding alone is an infinity.
-    if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-    of.far += (a - b) * (a - b);
-  }
-  return of;
 }
 
 /// Rows as they lie in an argument, without what lies between them.
@@ -268,31 +203,12 @@ class Judging {
 
   std::string compare_with_reference(const Module& planned, const Module& module, const std::vector<TensorPtr>& inputs,
                                      const Environment& environment) {
-    const auto expected = compiler::reference::evaluate(with_rounded_operands(planned, Operands::kPlain), inputs);
-    if (!expected.ok()) return "reference: " + expected.error().message;
-    for (size_t o = 0; o < planned.outputs.size(); o++) {
-      const Tensor &is = *environment.at(module.outputs[o].value), &should = *expected.value()[o];
-      if (is.type != should.type || should.type.count() == 0)
-        return fmt::format("{} is {}, and {} in the reference", planned.outputs[o].name, is.type.text(),
-                           should.type.text());
-      const auto [far, size] = distance(is, should);
-      const double error = std::sqrt(far / std::max(size, 1e-6));
-      judgement_.referenced = true;
-      if (!(error <= (plan_.precision.empty() ? kMostError : kMostPrecise)) &&
-          !(far <= moved_by_rounding(planned, inputs, o, should)))
-        return fmt::format("{} is {:.3f} of its size from the reference", planned.outputs[o].name, error);
-      judgement_.error = std::max(judgement_.error, error);
-    }
-    return {};
-  }
-
-  /// How far an output of the reference moves, as a sum of squares, if a part of what products read is rounded to the
-  /// next bf16. The golden arithmetic adds in another order than the reference, so a value that lies between two bf16 can
-  /// go to the other one, and an output in which almost everything cancels is made of that.
-  static double moved_by_rounding(const Module& planned, const std::vector<TensorPtr>& inputs, size_t output,
-                                  const Tensor& should) {
-    const auto moved = compiler::reference::evaluate(with_rounded_operands(planned, Operands::kNudged), inputs);
-    return moved.ok() ? distance(*moved.value()[output], should).far : 0;
+    std::vector<TensorPtr> is;
+    for (const auto& output : module.outputs) is.push_back(environment.at(output.value));
+    auto verdict = compare_outputs(planned, inputs, is);
+    judgement_.referenced = verdict.outputs != 0;
+    judgement_.error = std::max(judgement_.error, verdict.error);
+    return std::move(verdict.wrong);
   }
 
   GraphPlan plan_;
