@@ -100,33 +100,81 @@ bool is_window_fold(const Module& module, const Op& op) {
 }
 
 /// The tensors whose rows, put side by side, are the rows of the view: one that is a concatenation of channels is not
-/// put together for a sum over them.
+/// put together for a sum over them. Of its parts those come to lie as pixels that do not; `as_they_lie`: if there are
+/// such, it is put together.
 std::vector<size_t> GraphBuilder::channel_sources(const std::string& name, const ValueView& view, uint64_t pixels,
-                                                  uint64_t channels) {
-  std::vector<size_t> sources;
-  if (view.from && view.tensors.size() > 1) {
-    std::vector<uint64_t> begins;
-    uint64_t next = 0;
-    for (const size_t t : view.tensors) {
-      begins.push_back(next);
-      next += graph_.tensors[t].rows * graph_.tensors[t].columns;
-    }
-    const auto& from = *view.from;
-    for (uint64_t channel = 0; channel < channels;) {
-      const auto source =
-          static_cast<size_t>(std::ranges::upper_bound(begins, uint64_t{from[channel]}) - begins.begin()) - 1;
-      const Tensor& tensor = graph_.tensors[view.tensors[source]];
-      bool whole = tensor.rows == pixels && channel + tensor.columns <= channels && !tensor.uniform;
-      for (uint64_t p = 0; whole && p < pixels; p++)
-        for (uint64_t c = 0; whole && c < tensor.columns; c++)
-          whole = from[p * channels + channel + c] == begins[source] + p * tensor.columns + c;
-      if (!whole) return {tensor_of(name, view, pixels * channels, channels)};
-      sources.push_back(view.tensors[source]);
-      channel += tensor.columns;
-    }
-    return sources;
+                                                  uint64_t channels, bool as_they_lie) {
+  const auto uniform = [&](size_t t) { return graph_.tensors[t].uniform; };
+  if (!view.from || view.tensors.size() < 2 || std::ranges::any_of(view.tensors, uniform))
+    return {tensor_of(name, view, pixels * channels, channels)};
+  std::vector<uint64_t> begins;
+  uint64_t next = 0;
+  for (const size_t t : view.tensors) {
+    begins.push_back(next);
+    next += graph_.tensors[t].rows * graph_.tensors[t].columns;
   }
-  return {tensor_of(name, view, pixels * channels, channels)};
+  const auto& from = *view.from;
+  const auto source_of = [&](uint64_t i) {
+    return static_cast<size_t>(std::ranges::upper_bound(begins, uint64_t{from[i]}) - begins.begin()) - 1;
+  };
+  struct Part {
+    size_t source = 0;
+    uint64_t first = 0, count = 0;
+  };
+  std::vector<Part> parts;
+  for (uint64_t channel = 0; channel < channels; channel++) {
+    const size_t source = source_of(channel);
+    if (parts.empty() || parts.back().source != source) parts.push_back({source, channel, 0});
+    parts.back().count++;
+  }
+  bool apart = parts.size() <= view.tensors.size();
+  for (const Part& part : parts)
+    for (uint64_t p = 0; apart && p < pixels; p++)
+      for (uint64_t c = part.first; apart && c < part.first + part.count; c++)
+        apart = source_of(p * channels + c) == part.source;
+  if (!apart) return {tensor_of(name, view, pixels * channels, channels)};
+  std::vector<size_t> sources;
+  for (const Part& part : parts) {
+    std::vector<uint32_t> own;
+    own.reserve(pixels * part.count);
+    for (uint64_t p = 0; p < pixels; p++)
+      for (uint64_t c = part.first; c < part.first + part.count; c++)
+        own.push_back(from[p * channels + c] - static_cast<uint32_t>(begins[part.source]));
+    const size_t tensor = view.tensors[part.source];
+    const Tensor& lies = graph_.tensors[tensor];
+    bool whole = lies.rows == pixels && lies.columns == part.count;
+    for (uint64_t i = 0; whole && i < own.size(); i++) whole = own[i] == i;
+    if (whole) {
+      sources.push_back(tensor);
+      continue;
+    }
+    if (as_they_lie) return {pixel_rows(name, view, pixels, channels)};
+    sources.push_back(tensor_of(name, {{tensor}, std::make_shared<const std::vector<uint32_t>>(std::move(own))},
+                                pixels * part.count, part.count));
+  }
+  return sources;
+}
+
+/// A tensor whose rows are those of the view. Where it is a concatenation whose parts do not lie in rows of pixels, each
+/// part comes to lie so first, and then all rows of a part go to their lanes together.
+size_t GraphBuilder::pixel_rows(const std::string& name, const ValueView& view, uint64_t pixels, uint64_t channels) {
+  uint64_t runs = view.from ? 0 : pixels;  // of elements that lie behind each other
+  for (uint64_t i = 0; view.from && i < pixels * channels; i++)
+    runs += i % channels == 0 || (*view.from)[i] != (*view.from)[i - 1] + 1;
+  if (runs <= pixels * view.tensors.size()) return tensor_of(name, view, pixels * channels, channels);
+  const auto sources = channel_sources(name, view, pixels, channels, false);
+  if (sources.size() == 1) return sources[0];
+  std::vector<uint32_t> from(pixels * channels);
+  uint64_t begin = 0, channel = 0;
+  for (const size_t t : sources) {
+    const uint64_t count = graph_.tensors[t].columns;
+    for (uint64_t p = 0; p < pixels; p++)
+      for (uint64_t c = 0; c < count; c++)
+        from[p * channels + channel + c] = static_cast<uint32_t>(begin + p * count + c);
+    begin += pixels * count, channel += count;
+  }
+  return tensor_of(name, {sources, std::make_shared<const std::vector<uint32_t>>(std::move(from))}, pixels * channels,
+                   channels);
 }
 
 /// The tensor whose rows are the value's pixels, with its channels as columns, if it lies so.
@@ -183,7 +231,8 @@ bool GraphBuilder::align_as_pixels(const Op& op, Aligned& aligned) {
   aligned.rows = count / channels, aligned.columns = channels;
   for (const auto value : op.operands) {
     if (!is_constant(value)) {
-      aligned.operands.emplace_back(tensor_of(op.origin, picked(graph_, views_.at(value), order), count, channels));
+      aligned.operands.emplace_back(
+          pixel_rows(op.origin, picked(graph_, views_.at(value), order), count / channels, channels));
       continue;
     }
     const auto values = constant_values(module_, value);
@@ -223,7 +272,8 @@ bool GraphBuilder::add_whole_images(const Op& op) {
 size_t GraphBuilder::pixels_of(const Op& op) {
   const auto& x = module_.type(op.operands[0]);
   const ValueView source = picked(graph_, view(op.operands[0], op.origin), permuted(x.dims, channels_last(x.rank())));
-  return tensor_of(op.origin, source, x.count(), static_cast<uint64_t>(x.dims[1]));
+  const auto channels = static_cast<uint64_t>(x.dims[1]);
+  return pixel_rows(op.origin, source, x.count() / channels, channels);
 }
 
 /// The result's elements lie in a tensor whose rows are pixels.
@@ -300,7 +350,7 @@ void GraphBuilder::add_windows_product(const Op& op) {
     node.sources = {bytes.tensor}, node.bytes = bytes.by;
   } else {
     node.sources = channel_sources(op.origin, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))),
-                                   node.windows.pixels(), channels);
+                                   node.windows.pixels(), channels, true);
   }
   node.k = node.windows.tap_count() * channels, node.n = static_cast<uint64_t>(w.dims[0]);
   const auto values = constant_values(module_, op.operands[1]);

@@ -160,8 +160,9 @@ class GraphBuilder {
   /// The value as pixels with their channels last, f32.
   size_t pixels_of(const ir::Op& op);
   void set_channels_last(const ir::Op& op, size_t tensor);
+  [[nodiscard]] size_t pixel_rows(const std::string& name, const ValueView& view, uint64_t pixels, uint64_t channels);
   [[nodiscard]] std::vector<size_t> channel_sources(const std::string& name, const ValueView& view, uint64_t pixels,
-                                                    uint64_t channels);
+                                                    uint64_t channels, bool as_they_lie);
 
   // window_rules.cpp
   std::vector<size_t> under_taps(const ir::Op& op, const WindowTaps& taps, float neutral);

@@ -289,7 +289,8 @@ void GraphBuilder::add_convolution(const Op& op) {
   for (size_t d = 0; d < spatial; d++) last.push_back(d + 2);
   last.push_back(1);
   const auto all_channels = static_cast<uint64_t>(x.dims[1]);
-  const size_t image = tensor_of(op.origin, picked(graph_, source, permuted(x.dims, last)), x.count(), all_channels);
+  const size_t image =
+      pixel_rows(op.origin, picked(graph_, source, permuted(x.dims, last)), x.count() / all_channels, all_channels);
   source = {{image}, nullptr};
   if (std::ranges::find(pixel, pixels) != pixel.end()) {
     source.tensors.push_back(is_i32_result(op)

@@ -383,6 +383,30 @@ TEST_CASE("what is computed of concatenated channels or of some lies in rows of 
   }
 }
 
+TEST_CASE("lines of an input beside pixels become pixels before they go to their lanes") {
+  // A 1 x 1 convolution of a concatenation: of a convolution's result, and of an input, which has lines as rows.
+  const std::string text = parameter(0, "[1, 8, 12, 12]") + parameter(1, "[1, 12, 12, 12]") +
+                           constant(2, "[12, 8, 3, 3]", 864, 2) +
+                           "%3 = convolution(%0, %2) {groups = 1, high = [1, 1], lhs_dilation = [1, 1], low = [1, 1], "
+                           "rhs_dilation = [1, 1], "
+                           "strides = [1, 1]} : f32[1, 12, 12, 12]\n"
+                           "%4 = concatenate(%3, %1) {dimension = 1} : f32[1, 24, 12, 12]\n" +
+                           constant(5, "[4, 24, 1, 1]", 96, 5) +
+                           "%6 = convolution(%4, %5) {groups = 1, high = [0, 0], lhs_dilation = [1, 1], low = [0, 0], "
+                           "rhs_dilation = [1, 1], "
+                           "strides = [1, 1]} : f32[1, 4, 12, 12]\n" +
+                           returned(6);
+  check(text, kBf16);
+  const auto graph = whole_device_graph(ir::parse(text).value());
+  REQUIRE(graph.ok());
+  size_t moved = 0;
+  for (const auto& node : graph.value().nodes)
+    if (const auto* rearrange = std::get_if<RearrangeNode>(&node))
+      moved += rearrange->sources.size() == 1 && graph.value().tensors[rearrange->y].rows == 144 &&
+               graph.value().tensors[rearrange->y].columns == 12;
+  CHECK(moved == 1);  // the input by itself
+}
+
 TEST_CASE("largest and sums under windows") {
   for (const char* kind : {"maximum", "add"}) {
     check(parameter(0, "[2, 5, 8, 9]") +
