@@ -48,19 +48,18 @@ class Collector:
         self.found: dict[tuple, dict[tuple, None]] = {}
         self.constant_functions: set[tuple[str, int]] = set()
         self.in_reset = self.in_subroutine = False
-        self.names: dict[str, str | None] = {}
+        self.names: dict[int, str | None] = {}  # of a buffer, by its number
 
     # ------------------------------------------------------------ places
     def file_of(self, node) -> str | None:
-        name = self.manager.getFullPath(node.sourceRange.start.buffer)
-        key = str(name)
-        if key not in self.names:
-            path = Path(key).resolve()
+        buffer = node.sourceRange.start.buffer
+        if buffer.id not in self.names:
+            path = Path(str(self.manager.getFullPath(buffer))).resolve()
             inside = path.is_relative_to(self.root / "rtl")
-            self.names[key] = str(path.relative_to(self.root)) if inside else None
+            self.names[buffer.id] = str(path.relative_to(self.root)) if inside else None
             if inside:
-                self.texts[self.names[key]] = path.read_text(encoding=BYTES)
-        return self.names[key]
+                self.texts[self.names[buffer.id]] = path.read_text(encoding=BYTES)
+        return self.names[buffer.id]
 
     def text(self, node) -> Text | None:
         file = self.file_of(node)

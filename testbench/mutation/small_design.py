@@ -57,12 +57,8 @@ def resolve(text: str, active: int) -> str:
     """What the simulator sees of a rendered text with that mutant alive; the original text with 0."""
     expression = re.compile(r"\(weft_mutation_pkg::active == 32'd(\d+) \? \(")
     statement = re.compile(r"begin if \(weft_mutation_pkg::active != 32'd(\d+)\) ")
-    while True:
-        # The last one holds no other one in its first branch's condition: from the inside to the outside.
-        places = [*expression.finditer(text), *statement.finditer(text)]
-        if not places:
-            return text
-        last = max(places, key=lambda match: match.start())
+    # The last one holds no other one in its first branch's condition: from the inside to the outside, which moves none of those before it.
+    for last in sorted([*expression.finditer(text), *statement.finditer(text)], key=lambda match: match.start(), reverse=True):
         number = int(last.group(1))
         if last.re is expression:
             middle = closing(text, last.end() - 1)
@@ -74,6 +70,7 @@ def resolve(text: str, active: int) -> str:
             end = text.index("; end", last.end())
             kept = "" if number == active else text[last.end():end + 1]
             text = text[:last.start()] + kept + text[end + 5:]
+    return text
 
 
 def closing(text: str, opening: int) -> int:
