@@ -123,11 +123,14 @@ TEST_CASE("What is kept is looked at in each wait without being asked for") {
     }
     std::vector<pollfd> polled;
     std::vector<size_t> expected;
+    int count = 0;
     for (size_t k = 0; k < kMany; k++) {
+      if (!kept[k] && random() % 8 == 0) continue;  // neither kept nor asked for
       if (!kept[k]) polled.push_back({pairs[k].here.get(), POLLIN, 0});
       if (kept[k] && sent[k]) expected.push_back(k);
+      count += sent[k] ? 1 : 0;
     }
-    REQUIRE(set.wait(polled, 0) == std::ranges::count(sent, true));
+    REQUIRE(set.wait(polled, 0) == count);
     std::vector<size_t> got(set.ready().begin(), set.ready().end());
     std::ranges::sort(got);
     REQUIRE(got == expected);
