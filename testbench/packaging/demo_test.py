@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What scripts/demo and scripts/build ask of CMake: a demo in a fresh clone builds few RTL cores, one beside a whole build leaves it whole.
+"""What scripts/demo and scripts/build ask of CMake: a demo in a fresh clone builds few RTL cores and no tests, one beside a whole build leaves it whole.
 
 usage: demo_test.py SOURCE_FOLDER
 The scripts run in a folder of their own, with a cmake that writes down its arguments."""
@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 SOURCE = Path(sys.argv.pop(1)).resolve()
-FEW = "-DWEFT_FEW_CORES=ON"
+FEW, NO_TESTS = "-DWEFT_FEW_CORES=ON", "-DWEFT_TESTS=OFF"
 
 
 class Demo(unittest.TestCase):
@@ -45,12 +45,12 @@ class Demo(unittest.TestCase):
 
     def test_a_fresh_clone_gets_few_cores(self):
         configure, build = self.asked("scripts/demo")
-        self.assertEqual(configure, ["--preset", "release", FEW])
+        self.assertEqual(configure, ["--preset", "release", FEW, NO_TESTS])
         self.assertEqual(build[-4:], ["--target", "weft", "weft-sim", "digits"])
 
     def test_so_does_a_demo_after_a_demo(self):
         self.cache("ON")
-        self.assertIn(FEW, self.asked("scripts/demo")[0])
+        self.assertEqual(self.asked("scripts/demo")[0][2:], [FEW, NO_TESTS])
 
     def test_a_whole_build_stays_whole(self):
         self.cache("OFF")
@@ -62,7 +62,8 @@ class Demo(unittest.TestCase):
         self.assertEqual(configure, ["--preset", "release"])
         self.assertNotIn("--target", build)
         presets = json.loads((SOURCE / "CMakePresets.json").read_text())["configurePresets"]
-        self.assertEqual([p["cacheVariables"]["WEFT_FEW_CORES"] for p in presets if p["name"] == "release"], ["OFF"])
+        release = next(p["cacheVariables"] for p in presets if p["name"] == "release")
+        self.assertEqual((release["WEFT_FEW_CORES"], release["WEFT_TESTS"]), ("OFF", "ON"))
 
 
 if __name__ == "__main__":
