@@ -39,6 +39,16 @@ constexpr double kNudgeOfBf16 = 0x1p-10;   // a quarter of the step of bf16 belo
 constexpr double kNudgeOfParts = 0x1p-18;  // the same of two parts of bf16
 constexpr double kNudgeOfF32 = 0x1p-22;    // about the error of a function of the vector unit
 
+/// Whether it reads operands in bf16. Convolutions of each channel by itself are f32 (docs/numerics.md).
+bool reads_bf16(const Module& module, const compiler::ir::Op& op) {
+  using enum compiler::ir::OpKind;
+  if (op.kind != kConvolution) return op.kind == kDotGeneral;
+  const auto &image = module.type(op.operands[0]).dims, &weights = module.type(op.operands[1]).dims;
+  const int64_t channels = image[1];
+  if (std::ranges::any_of(op.list("lhs_dilation"), [](int64_t by) { return by != 1; })) return true;
+  return channels == 1 || op.integer("groups") != channels || weights[0] != channels;
+}
+
 /// A value times 1 + `by` or 1 - `by`, element by element.
 ValueId jittered(compiler::ir::Builder& build, ValueId value, double by, uint64_t seed) {
   random::Draw draw(seed);
@@ -54,16 +64,13 @@ ValueId jittered(compiler::ir::Builder& build, ValueId value, double by, uint64_
 Module with_rounded_operands(const Module& module, Operands operands, uint64_t seed = 0) {
   compiler::passes::Rewriter rewriter(module);
   compiler::ir::Builder build(rewriter.to());
-  const auto is_product = [](const compiler::ir::Op& op) {
-    return op.kind == compiler::ir::OpKind::kDotGeneral || op.kind == compiler::ir::OpKind::kConvolution;
-  };
   const bool precise = !precision_of(module).empty();
   for (const auto& op : module.ops()) {
     auto mapped = rewriter.mapped(op);
     const bool in_parts = op.attributes.contains("precision"), nudged = operands == Operands::kNudged;
     for (auto& operand : mapped.operands) {
       if (build.element(operand) != ElementType::kF32) continue;
-      if (is_product(op) && !in_parts) {
+      if (reads_bf16(module, op) && !in_parts) {
         if (nudged) operand = build.times(operand, 1 + kNudgeOfBf16);
         operand = build.convert(build.convert(operand, ElementType::kBf16), ElementType::kF32);
       } else if (nudged && precise) {

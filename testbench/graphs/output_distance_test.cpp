@@ -40,6 +40,19 @@ Module in_passes(const Module& planned, int lost) {
   return rewriter.finish();
 }
 
+/// Numbers of [-2, 2) for each input.
+std::vector<TensorPtr> drawn_inputs(const Module& planned, uint64_t seed) {
+  random::Draw draw(seed);
+  std::vector<TensorPtr> inputs;
+  for (const auto input : planned.inputs) {
+    auto tensor = std::make_shared<Tensor>(planned.type(input));
+    for (uint64_t i = 0; i < tensor->type.count(); i++)
+      tensor->as<float>()[i] = static_cast<float>(draw.below(1u << 20)) / 262144.0f - 2;
+    inputs.push_back(tensor);
+  }
+  return inputs;
+}
+
 /// What is wrong with a square product, and an exponential of it, if one of its passes is lost.
 std::string wrong(const std::string& precision, int lost, uint64_t seed) {
   const auto planned = compiler::ir::parse(fmt::format(
@@ -53,14 +66,7 @@ std::string wrong(const std::string& precision, int lost, uint64_t seed) {
       "return \"y\" = %4\n",
       precision));
   if (!planned.ok()) FAIL(planned.error().message);
-  random::Draw draw(seed);
-  std::vector<TensorPtr> inputs;
-  for (const auto input : planned.value().inputs) {
-    auto tensor = std::make_shared<Tensor>(planned.value().type(input));
-    for (uint64_t i = 0; i < tensor->type.count(); i++)
-      tensor->as<float>()[i] = static_cast<float>(draw.below(1u << 20)) / 262144.0f - 2;
-    inputs.push_back(tensor);
-  }
+  const auto inputs = drawn_inputs(planned.value(), seed);
   const auto is = compiler::reference::evaluate(in_passes(planned.value(), lost), inputs);
   if (!is.ok()) FAIL(is.error().message);
   const auto verdict = compare_outputs(planned.value(), inputs, is.value());
@@ -78,5 +84,26 @@ TEST_CASE("each pass of a product that is left out is seen and its rounding is n
     CHECK(wrong("highest", kNone, seed).empty());
     for (int lost = 0; lost < 6; lost++)
       CHECK(wrong("highest", lost, seed).ends_with("of its size from the reference"));
+  }
+}
+
+TEST_CASE("a convolution of each channel by itself is compared in f32 and another one with operands of bf16") {
+  for (const int groups : {4, 1}) {
+    const auto planned = compiler::ir::parse(fmt::format(
+        "module \"m\"\n"
+        "%0 = parameter() {{dims = [1, 4, 6, 6], element = f32, name = \"x\"}} : f32[1, 4, 6, 6]\n"
+        "%1 = parameter() {{dims = [4, {0}, 3, 3], element = f32, name = \"w\"}} : f32[4, {0}, 3, 3]\n"
+        "%2 = convolution(%0, %1) {{groups = {1}, high = [0, 0], lhs_dilation = [1, 1], low = [0, 0], rhs_dilation = "
+        "[1, 1], strides = [1, 1]}} : f32[1, 4, 4, 4]\n"
+        "return \"y\" = %2\n",
+        4 / groups, groups));
+    if (!planned.ok()) FAIL(planned.error().message);
+    const auto inputs = drawn_inputs(planned.value(), 1);
+    const auto is = compiler::reference::evaluate(planned.value(), inputs);
+    if (!is.ok()) FAIL(is.error().message);
+    const auto verdict = compare_outputs(planned.value(), inputs, is.value());
+    INFO("groups " << groups << ", error " << verdict.error);
+    CHECK(verdict.wrong.empty());
+    CHECK((verdict.error == 0) == (groups == 4));
   }
 }
