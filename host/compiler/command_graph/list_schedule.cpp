@@ -333,9 +333,9 @@ class ListScheduler {
   const spec::Chip& chip_;
   std::array<std::vector<uint32_t>, WEFT_CORE_QUEUES> waiting_;  ///< in the graph's order, from oldest_ on
   std::array<uint32_t, WEFT_CORE_QUEUES> oldest_{};
-  /// That wait for no other command, but for products whose sums have no place in ACC.
+  /// Commands that wait for no other command; products whose sums have no place in ACC are not among them.
   std::array<std::set<uint32_t>, WEFT_CORE_QUEUES> ready_;
-  std::array<std::set<uint32_t>, 2> without_place_;       ///< these: those that go into any bank, and alone() ones
+  std::array<std::set<uint32_t>, 2> without_place_;       ///< these products: for any bank, and alone() ones
   std::vector<std::vector<uint32_t>> waiting_for_place_;  ///< the same by buffer of ACC
   std::vector<uint32_t> place_;                           ///< by command: in its queue
   std::vector<uint8_t> taken_;                            ///< 1: yes
