@@ -2,6 +2,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -159,6 +160,8 @@ struct Graph {
   std::vector<Tensor> tensors;
   std::vector<Node> nodes;
   std::vector<size_t> inputs, outputs;  ///< indices into tensors
+  /// Operators of the model by the names of its nodes, which the nodes here are named after; for messages.
+  std::map<std::string, std::string> op_types = {};
 };
 
 /// Rows and columns of a tensor with these dimensions, all of which are positive, if no operator asks for others: the

@@ -15,6 +15,9 @@
 namespace weft::compiler {
 namespace {
 
+/// As much of a node's name as tags of commands have room for.
+std::string step_name(const std::string& node) { return node.substr(0, 32); }
+
 class Lowering {
  public:
   /// `joined`: without numbers each input and output is an argument.
@@ -35,7 +38,7 @@ class Lowering {
     for (const size_t t : graph_.outputs) output_[t] = true;
     add_arguments(graph_.inputs, joined_.inputs, WEFT_ARGUMENT_DIRECTION_INPUT);
     add_arguments(graph_.outputs, joined_.outputs, WEFT_ARGUMENT_DIRECTION_OUTPUT);
-    for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { add(n); }, node);
+    for (const auto& node : graph_.nodes) std::visit([this](const auto& n) { add(n), name_node(n.name); }, node);
     program_.constants = constants_.take();
     return std::move(program_);
   }
@@ -43,6 +46,18 @@ class Lowering {
  private:
   [[nodiscard]] uint64_t columns(size_t t) const { return graph_.tensors[t].columns; }
   [[nodiscard]] uint64_t rows(size_t t) const { return graph_.tensors[t].rows; }
+
+  /// Names that are cut may be those of several nodes.
+  void name_node(const std::string& name) {
+    const auto operation = graph_.op_types.find(name);
+    const std::string op_type = operation == graph_.op_types.end() ? "" : operation->second;
+    const auto [at, added] = program_.nodes.try_emplace(step_name(name), ModelNode{name, op_type});
+    ModelNode& known = at->second;
+    if (added || known.name == name) return;
+    known.name = at->first + "..";
+    if (!op_type.empty() && known.op_type.find(op_type) == std::string::npos)
+      known.op_type += (known.op_type.empty() ? "" : " or ") + op_type;
+  }
 
   void add_arguments(const std::vector<size_t>& tensors, const std::vector<size_t>& joined,
                      weft_argument_direction direction) {
@@ -108,7 +123,7 @@ class Lowering {
   void add(const DenseNode& node) {
     make_place(node.y);
     DenseStep step;
-    step.name = node.name.substr(0, 32);
+    step.name = step_name(node.name);
     step.m = rows(node.x), step.k = node.k, step.n = node.n;
     step.x = places_[node.x];
     const bool int8 = dtype_of(node.x) == WEFT_VPU_DTYPE_I8;
@@ -138,26 +153,26 @@ class Lowering {
   void add(const RearrangeNode& node) {
     if (const auto place = rows_of_input(node)) return void(places_[node.y] = *place);
     make_place(node.y);
-    RearrangeStep step{node.name.substr(0, 32),   rows(node.y),    columns(node.y), {}, node.from, places_[node.y],
+    RearrangeStep step{step_name(node.name),      rows(node.y),    columns(node.y), {}, node.from, places_[node.y],
                        dtype_of(node.sources[0]), dtype_of(node.y)};
     for (const size_t t : node.sources) step.sources.push_back({places_[t], rows(t), columns(t)});
     program_.steps.emplace_back(std::move(step));
   }
   void add(const ReduceNode& node) {
     make_place(node.y);
-    program_.steps.emplace_back(ReduceStep{node.name.substr(0, 32), rows(node.a), columns(node.a), node.op,
+    program_.steps.emplace_back(ReduceStep{step_name(node.name), rows(node.a), columns(node.a), node.op,
                                            dtype_of(node.a), places_[node.a], places_[node.y]});
   }
   void add(const PairProductNode& node) {
     make_place(node.y);
-    program_.steps.emplace_back(PairProductStep{node.name.substr(0, 32), node.batch, rows(node.x) / node.batch,
+    program_.steps.emplace_back(PairProductStep{step_name(node.name), node.batch, rows(node.x) / node.batch,
                                                 columns(node.x), columns(node.y), places_[node.x], places_[node.w],
                                                 places_[node.y], dtype_of(node.y), dtype_of(node.w)});
   }
   void add(const ConvolutionNode& node) {
     make_place(node.y);
     ConvolutionStep step;
-    step.name = node.name.substr(0, 32);
+    step.name = step_name(node.name);
     step.windows = node.windows;
     step.by_lines = node.order == ConvolutionNode::Order::kLines;
     step.spread = node.spread;
@@ -176,7 +191,7 @@ class Lowering {
   void add(const CollectiveNode& node) {
     make_place(node.y);
     CollectiveStep step;
-    step.name = node.name.substr(0, 32);
+    step.name = step_name(node.name);
     step.what = node.what, step.group = node.group;
     step.rows = rows(node.x), step.cols = columns(node.x);
     step.dtype = dtype_of(node.x);
@@ -187,8 +202,8 @@ class Lowering {
   }
   void add(const WindowNode& node) {
     make_place(node.y);
-    WindowStep step{node.name.substr(0, 32), node.windows, node.op,         node.padding,    columns(node.x),
-                    places_[node.x],         {},           places_[node.y], dtype_of(node.y)};
+    WindowStep step{step_name(node.name), node.windows, node.op,         node.padding,    columns(node.x),
+                    places_[node.x],      {},           places_[node.y], dtype_of(node.y)};
     if (!node.weights.empty()) {
       const auto packed = pack_rows_as(node.weights, node.windows.tap_count(), columns(node.x), WEFT_VPU_DTYPE_F32);
       step.weights = constants_.constant(packed.data(), packed.size(), row_pitch_bytes(columns(node.x), 4));
@@ -197,7 +212,7 @@ class Lowering {
   }
   void add(const RowsNode& node) {
     make_place(node.y);
-    program_.steps.emplace_back(RowsStep{node.name.substr(0, 32), rows(node.y), columns(node.y), rows(node.table),
+    program_.steps.emplace_back(RowsStep{step_name(node.name), rows(node.y), columns(node.y), rows(node.table),
                                          dtype_of(node.table), places_[node.table], places_[node.indices],
                                          places_[node.y]});
   }
@@ -226,7 +241,7 @@ class Lowering {
 
   VectorStep vector_step(const std::string& name, size_t a, size_t y) const {
     VectorStep step;
-    step.name = name.substr(0, 32);
+    step.name = step_name(name);
     step.rows = rows(a), step.cols = columns(y);
     step.dtype = dtype_of(a), step.y_dtype = dtype_of(y);
     step.a = places_[a], step.y = places_[y];

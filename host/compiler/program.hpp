@@ -1,5 +1,6 @@
 /// What is compiled: the steps of a program, each in its place (tiles/resident_program.hpp makes a kernel of it).
 #pragma once
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -21,6 +22,12 @@ struct ArgumentPlace {
   uint64_t offset_bytes = 0, size_bytes = 0;
 };
 
+/// What steps of one name stem from; for messages.
+struct ModelNode {
+  std::string name;     ///< whole; of several nodes their beginning and ".."
+  std::string op_type;  ///< as the model calls it: "Conv"; of several nodes each once: "Conv or Gemm"; empty: not known
+};
+
 /// A program before scheduling: steps in order, each reading what earlier ones or the caller wrote.
 struct Program {
   std::string name;
@@ -37,6 +44,7 @@ struct Program {
   uint64_t link_bytes_per_second = 0;  ///< of those chips; 0: not known
   /// Below 48, that a program which stays in VMEM does not use.
   unsigned semaphores_left = 0;
+  std::map<std::string, ModelNode> nodes = {};  ///< by the name of a step
 };
 
 /// The program of one product C = A B with all three as arguments, named A, B, C: bf16 x bf16 -> f32 or int8 x int8 ->

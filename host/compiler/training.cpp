@@ -39,7 +39,7 @@ ir::Module forward(const ParameterLayout& layout, uint64_t rows, const char* nam
   ir::ValueId value = module.add_parameter("x", {kF32, {dim(rows), dim(layout.layers.front().k)}});
   ir::Builder b(module);
   for (size_t l = 0; l < layout.layers.size(); l++) {
-    b.origin = fmt::format("layer {}", l);
+    b.origin.node = fmt::format("layer {}", l);
     value = b.plus(b.dot(value, module.inputs[2 * l], {}, {}, {1}, {0}, kF32), module.inputs[2 * l + 1]);
     if (l + 1 < layout.layers.size()) value = b.max(value, b.like(value, 0));
   }
@@ -53,7 +53,7 @@ Result<ir::Module> backward_of_block(const ParameterLayout& layout, uint64_t row
   ir::Module module = forward(layout, rows, "gradient");
   const ir::ValueId scores = module.outputs[0].value, targets = module.add_parameter("targets", module.type(scores));
   ir::Builder b(module);
-  b.origin = "softmax loss";
+  b.origin.node = "softmax loss";
   const ir::ValueId largest = b.reduce("maximum", scores, {1}, ir::Builder::Keep::kYes), z = b.minus(scores, largest);
   const ir::ValueId sums = b.reduce("add", b.exp(z), {1}, ir::Builder::Keep::kNo),
                     own = b.reduce("add", b.times(z, targets), {1}, ir::Builder::Keep::kNo);
@@ -80,7 +80,7 @@ Result<ir::Module> backward(const ParameterLayout& layout, uint64_t rows, float 
     for (uint64_t row = 0; row < rows; row += kBlockRows) {
       const auto from = static_cast<int64_t>(row), to = static_cast<int64_t>(std::min(rows, row + kBlockRows));
       auto arguments = module.inputs;
-      b.origin = fmt::format("rows {}..", row);
+      b.origin.node = fmt::format("rows {}..", row);
       for (size_t i = 2 * layout.layers.size(); i < arguments.size(); i++)
         arguments[i] = b.slice_of(arguments[i], 0, from, to);
       const auto of_block = ir::write_out(module, row + kBlockRows < rows ? first.value() : last.value(), arguments);

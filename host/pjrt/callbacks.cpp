@@ -73,7 +73,7 @@ class Calls : public compiler::reference::Callbacks {
                       message.size());
     });
     depth--;
-    const std::string place = callback.origin.empty() ? "" : fmt::format(" ({})", callback.origin);
+    const std::string place = callback.origin.node.empty() ? "" : fmt::format(" ({})", callback.origin.node);
     if (!done) ir_failed(WEFT_ERROR_CANCELLED, fmt::format("callback{}: the program ends", place));
     message.back() = 0;
     if (*done != 0) ir_failed(WEFT_ERROR_INTERNAL, fmt::format("callback{}: {}", place, message.data()));

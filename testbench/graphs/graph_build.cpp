@@ -36,7 +36,7 @@ class Building {
 
   PlannedModule run() {
     for (size_t i = 0; i < plan_.steps.size(); i++) {
-      builder_.origin = "step" + std::to_string(i);
+      builder_.origin.node = "step" + std::to_string(i);
       if (const Made made = add(plan_.steps[i])) values_.push_back(*made);
     }
     for (unsigned layer = 0; layer < plan_.layers; layer++)
@@ -78,7 +78,7 @@ class Building {
       step.operand = 0;
       if (step.kind == Kind::kDense)
         step.seed += layer, step.size = static_cast<uint64_t>(builder_.dims(values_.back()).back());
-      builder_.origin = "layer" + std::to_string(layer) + "/step" + std::to_string(i);
+      builder_.origin.node = "layer" + std::to_string(layer) + "/step" + std::to_string(i);
       if (const Made made = add(step)) values_.push_back(*made);
     }
     if (values_.back() == x || builder_.dims(values_.back()) != builder_.dims(x)) return false;

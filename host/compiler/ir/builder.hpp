@@ -14,7 +14,7 @@ class Builder {
  public:
   explicit Builder(Module& module) : module_(module) {}
 
-  std::string origin;  ///< of every operator that follows
+  Origin origin;  ///< of every operator that follows
   std::string
       precision;  ///< of every product and convolution of f32 that follows: "high", "highest", or one pass of bf16
 

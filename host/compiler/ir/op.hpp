@@ -127,6 +127,14 @@ using Attribute = std::variant<int64_t, Dims, std::string>;
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 class Module;
 
+/// What of a model an operator stems from; for messages.
+struct Origin {
+  std::string node;     ///< its name, or that of its first output
+  std::string op_type;  ///< as the model calls it: "Conv"; empty: not known
+
+  bool operator==(const Origin&) const = default;
+};
+
 struct Op {
   OpKind kind = OpKind::kConstant;
   std::vector<ValueId> operands, results;
@@ -135,7 +143,7 @@ struct Op {
   /// What the operator runs: a module for each region, whose inputs are the region's arguments, followed by the values
   /// from outside that it reads. It sees no others.
   std::vector<std::shared_ptr<const Module>> regions;
-  std::string origin;  ///< of the model's node that it stems from; for messages
+  Origin origin;
 
   /// Refuses an attribute that is missing or has another type.
   [[nodiscard]] int64_t integer(std::string_view name) const;

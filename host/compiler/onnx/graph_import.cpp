@@ -205,8 +205,8 @@ void GraphImport::add_nodes(const google::protobuf::RepeatedPtrField<::onnx::Nod
                                      : fmt::format(": {} writes it, and nodes come in the order in which they compute",
                                                    node_text(found->second, nodes.Get(found->second))));
       }
-      const std::string around = builder_.origin;
-      builder_.origin = node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name();
+      const ir::Origin around = builder_.origin;
+      builder_.origin = {node.name().empty() && node.output_size() > 0 ? node.output(0) : node.name(), node.op_type()};
       add_node(node, opsets);
       builder_.origin = around;
     });

@@ -56,7 +56,7 @@ void GraphBuilder::add_collective(const Op& op) {
   const std::string& kind = op.word("kind");
   const auto& type = module_.type(op.operands[0]);
   CollectiveNode node;
-  node.name = op.origin;
+  node.name = op.origin.node;
   if (kind == "reduce_scatter")
     node.what = Exchange::kOwnSums;
   else if (kind == "all_reduce")
@@ -78,8 +78,8 @@ void GraphBuilder::add_collective(const Op& op) {
     ir::unsupported("collectives of several groups of more than {} chips", kSemaphores);
   const uint64_t columns = node.what == Exchange::kAllSums ? columns_of(op.results[0]) : shared_columns(op);
   const uint64_t count = type.count(), ranks = node.group.ranks();
-  node.x = tensor_of(op.origin, view(op.operands[0], op.origin), count, columns);
-  node.y = new_tensor(op.origin, module_.type(op.results[0]).dims, count / columns,
+  node.x = tensor_of(op.origin.node, view(op.operands[0], op.origin.node), count, columns);
+  node.y = new_tensor(op.origin.node, module_.type(op.results[0]).dims, count / columns,
                       node.what == Exchange::kOwnSums      ? columns / ranks
                       : node.what == Exchange::kSideBySide ? columns * ranks
                                                            : columns);

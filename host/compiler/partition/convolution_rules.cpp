@@ -232,14 +232,14 @@ bool GraphBuilder::align_as_pixels(const Op& op, Aligned& aligned) {
   for (const auto value : op.operands) {
     if (!is_constant(value)) {
       aligned.operands.emplace_back(
-          pixel_rows(op.origin, picked(graph_, views_.at(value), order), count / channels, channels));
+          pixel_rows(op.origin.node, picked(graph_, views_.at(value), order), count / channels, channels));
       continue;
     }
     const auto values = constant_values(module_, value);
     std::vector<float> ordered;
     ordered.reserve(count);
     for (const uint32_t i : order) ordered.push_back(values[i]);
-    aligned.operands.push_back(constant_second(op.origin, std::move(ordered), channels));
+    aligned.operands.push_back(constant_second(op.origin.node, std::move(ordered), channels));
   }
   return true;
 }
@@ -256,14 +256,14 @@ bool GraphBuilder::add_whole_images(const Op& op) {
   const auto tensor = pixel_tensor(op.operands[0], permuted(x.dims, channels_last(x.rank())));
   if (!tensor) return false;
   WindowNode node;
-  node.name = op.origin;
+  node.name = op.origin.node;
   const auto images = static_cast<uint64_t>(x.dims[0]), pixels = graph_.tensors[*tensor].rows / images;
   if (pixels > kMaxWholePixels) return false;
   node.windows.images = images;
   node.windows.size = node.windows.taps = {1, pixels};
   node.op = kind == "add" ? WEFT_VPU_OP_ADD : kind == "maximum" ? WEFT_VPU_OP_MAX : WEFT_VPU_OP_MIN;
   node.x = *tensor;
-  node.y = new_tensor(op.origin, module_.type(op.results[0]).dims, images, graph_.tensors[*tensor].columns);
+  node.y = new_tensor(op.origin.node, module_.type(op.results[0]).dims, images, graph_.tensors[*tensor].columns);
   views_[op.results[0]] = {{node.y}, nullptr};
   graph_.nodes.emplace_back(std::move(node));
   return true;
@@ -271,9 +271,10 @@ bool GraphBuilder::add_whole_images(const Op& op) {
 
 size_t GraphBuilder::pixels_of(const Op& op) {
   const auto& x = module_.type(op.operands[0]);
-  const ValueView source = picked(graph_, view(op.operands[0], op.origin), permuted(x.dims, channels_last(x.rank())));
+  const ValueView source =
+      picked(graph_, view(op.operands[0], op.origin.node), permuted(x.dims, channels_last(x.rank())));
   const auto channels = static_cast<uint64_t>(x.dims[1]);
-  return pixel_rows(op.origin, source, x.count() / channels, channels);
+  return pixel_rows(op.origin.node, source, x.count() / channels, channels);
 }
 
 /// The result's elements lie in a tensor whose rows are pixels.
@@ -286,7 +287,7 @@ void GraphBuilder::set_channels_last(const Op& op, size_t tensor) {
 /// Channel by channel, on the vector unit.
 void GraphBuilder::add_depthwise(const Op& op) {
   WindowNode node;
-  node.name = op.origin;
+  node.name = op.origin.node;
   node.windows = windows_of_convolution(module_, op);
   node.x = pixels_of(op);
   const bool integers = is_i32_result(op);  // few enough to be exact in f32
@@ -295,7 +296,7 @@ void GraphBuilder::add_depthwise(const Op& op) {
   const auto values = constant_values(module_, op.operands[1]);
   for (uint64_t t = 0; t < taps; t++)
     for (uint64_t c = 0; c < channels; c++) node.weights.push_back(values[c * taps + t]);
-  size_t y = node.y = new_tensor(op.origin, module_.type(op.results[0]).dims, node.windows.results(), channels);
+  size_t y = node.y = new_tensor(op.origin.node, module_.type(op.results[0]).dims, node.windows.results(), channels);
   graph_.nodes.emplace_back(std::move(node));
   if (integers) y = cast(op, y, WEFT_VPU_DTYPE_I32);
   set_channels_last(op, y);
@@ -303,12 +304,12 @@ void GraphBuilder::add_depthwise(const Op& op) {
 
 void GraphBuilder::add_window_fold(const Op& op, weft_vpu_op what, float neutral) {
   WindowNode node;
-  node.name = op.origin;
+  node.name = op.origin.node;
   node.windows = windows_of(module_, op, op.list("window"), "dilation", 0);
   node.op = what, node.padding = neutral;
   node.x = pixels_of(op);
-  node.y =
-      new_tensor(op.origin, module_.type(op.results[0]).dims, node.windows.results(), graph_.tensors[node.x].columns);
+  node.y = new_tensor(op.origin.node, module_.type(op.results[0]).dims, node.windows.results(),
+                      graph_.tensors[node.x].columns);
   set_channels_last(op, node.y);
   graph_.nodes.emplace_back(std::move(node));
 }
@@ -316,7 +317,7 @@ void GraphBuilder::add_window_fold(const Op& op, weft_vpu_op what, float neutral
 void GraphBuilder::add_windows_product(const Op& op) {
   const auto &x = module_.type(op.operands[0]), &w = module_.type(op.operands[1]);
   ConvolutionNode node;
-  node.name = op.origin;
+  node.name = op.origin.node;
   node.windows = windows_of_convolution(module_, op);
   const auto channels = static_cast<uint64_t>(x.dims[1]);
   const auto [high, wide] = node.windows.taps;
@@ -329,7 +330,7 @@ void GraphBuilder::add_windows_product(const Op& op) {
       node.windows.taps[to] /= apart, node.windows.places[to] /= apart;
       node.windows.low[to] /= static_cast<int64_t>(apart);  // of what is apart - 1 more than a multiple
     }
-  const ValueView source = view(op.operands[0], op.origin);
+  const ValueView source = view(op.operands[0], op.origin.node);
   // As the model has it, x has lines as rows; of integers, where f32 sums them up exactly.
   const bool lines = !spreads && !source.from &&
                      (!is_i32_result(op) || node.windows.tap_count() * channels <= integer_terms(op)) &&
@@ -342,14 +343,14 @@ void GraphBuilder::add_windows_product(const Op& op) {
     node.sources = {is_i32(source.tensors[0]) ? cast(op, source.tensors[0], WEFT_VPU_DTYPE_F32) : source.tensors[0]};
   } else if (integers) {
     // One source, whose channels fill whole pairs.
-    const size_t pixels =
-        tensor_of(op.origin, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))), x.count(), channels);
+    const size_t pixels = tensor_of(op.origin.node, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))),
+                                    x.count(), channels);
     const int32_t offset = *integer_range_of(module_, op.operands[0])->to_bytes();
     node.int8 = true, node.padding = static_cast<int8_t>(offset);
     const Bytes bytes = before_bytes(op, pixels, offset);
     node.sources = {bytes.tensor}, node.bytes = bytes.by;
   } else {
-    node.sources = channel_sources(op.origin, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))),
+    node.sources = channel_sources(op.origin.node, picked(graph_, source, permuted(x.dims, channels_last(x.rank()))),
                                    node.windows.pixels(), channels, true);
   }
   node.k = node.windows.tap_count() * channels, node.n = static_cast<uint64_t>(w.dims[0]);
@@ -369,8 +370,8 @@ void GraphBuilder::add_windows_product(const Op& op) {
           if (!node.integer_bias.empty())
             node.integer_bias[o] -= node.padding * static_cast<int32_t>(node.weights[k * node.n + o]);
         }
-  node.y =
-      new_tensor(op.origin, module_.type(op.results[0]).dims, module_.type(op.results[0]).count() / node.n, node.n);
+  node.y = new_tensor(op.origin.node, module_.type(op.results[0]).dims, module_.type(op.results[0]).count() / node.n,
+                      node.n);
   if (integers) graph_.tensors[node.y].dtype = WEFT_VPU_DTYPE_I32;
   producer_[node.y] = graph_.nodes.size();
   size_t y = node.y;

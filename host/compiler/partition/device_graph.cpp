@@ -58,7 +58,11 @@ Result<Graph> GraphBuilder::run(const std::vector<ir::Output>& inputs, const std
     views_[input.value] = {{tensor}, nullptr};
     graph_.inputs.push_back(tensor);
   }
-  for (const uint32_t index : ops_) add(module_.ops()[index]);
+  for (const uint32_t index : ops_) {
+    const Op& op = module_.ops()[index];
+    if (!op.origin.op_type.empty()) graph_.op_types.emplace(op.origin.node, op.origin.op_type);
+    add(op);
+  }
   keep_outputs_apart(outputs);
   drop_unread();
   join_factors();
@@ -232,18 +236,18 @@ ValueView GraphBuilder::picked(const Graph& graph, const ValueView& view, std::v
 
 void GraphBuilder::add_movement(const Op& op) {
   if (op.kind == OpKind::kReshape) {
-    views_[op.results[0]] = view(op.operands[0], op.origin);
+    views_[op.results[0]] = view(op.operands[0], op.origin.node);
     return;
   }
   if (data_operands(op) == 1) {
-    views_[op.results[0]] = shared(picked(graph_, view(op.operands[0], op.origin), moved_from(module_, op)));
+    views_[op.results[0]] = shared(picked(graph_, view(op.operands[0], op.origin.node), moved_from(module_, op)));
     return;
   }
   ValueView all;
   std::vector<uint32_t> from;
   uint64_t base = 0;
   for (size_t i = 0; i < data_operands(op); i++) {
-    const ValueView part = view(op.operands[i], op.origin);
+    const ValueView part = view(op.operands[i], op.origin.node);
     const uint64_t count = module_.type(op.operands[i]).count();
     for (uint32_t e = 0; e < count; e++)
       from.push_back(static_cast<uint32_t>(base) + (part.from ? (*part.from)[e] : e));
@@ -320,7 +324,7 @@ void GraphBuilder::add_vector(const Op& op) {
   const ValueId result = op.results[0];
   if (op.kind == OpKind::kConvert && module_.type(result).element == ir::ElementType::kF32 &&
       !lies_as_i32(module_.type(op.operands[0]).element)) {
-    views_[result] = view(op.operands[0], op.origin);  // pred is 0 or 1
+    views_[result] = view(op.operands[0], op.origin.node);  // pred is 0 or 1
     return;
   }
   const Aligned operands = align(op);
@@ -429,7 +433,7 @@ Result<Graph> whole_device_graph(const Module& module, const DeviceOfSlice& of) 
     const auto verdict = device_use(module, op);
     if (verdict.use == DeviceUse::kNone)
       return Error{WEFT_ERROR_UNSUPPORTED,
-                   fmt::format("'{}' ({}) is for the host: {}", op.origin, name_of(op.kind), verdict.reason)};
+                   fmt::format("'{}' ({}) is for the host: {}", op.origin.node, name_of(op.kind), verdict.reason)};
     ops.push_back(i);
   }
   for (const auto& output : module.outputs) {

@@ -27,10 +27,10 @@ size_t GraphBuilder::place_numbers(const Op& op, const Places& places, bool clam
   size_t numbers = 0;
   const auto computed = places.computed();
   for (const auto* component : computed) {
-    const ValueView v = picked(graph_, view(op.operands[component->operand], op.origin), component->elements);
+    const ValueView v = picked(graph_, view(op.operands[component->operand], op.origin.node), component->elements);
     const uint64_t columns =
         computed.size() == 1 && !v.from ? graph_.tensors[v.tensors[0]].columns : places.batch_columns;
-    size_t at = tensor_of(op.origin, v, places.batch, columns);
+    size_t at = tensor_of(op.origin.node, v, places.batch, columns);
     if (clamped) {
       at = emit(op, WEFT_VPU_OP_MAX, at, int32_t{0});
       at = emit(op, WEFT_VPU_OP_MIN, at, static_cast<int32_t>(component->choices - 1));
@@ -48,7 +48,8 @@ size_t GraphBuilder::place_numbers(const Op& op, const Places& places, bool clam
 size_t GraphBuilder::matches(const Op& op, size_t numbers, uint64_t windows, uint64_t choices) {
   std::vector<uint32_t> repeated(windows * choices);
   for (uint64_t i = 0; i < repeated.size(); i++) repeated[i] = static_cast<uint32_t>(i / choices);
-  const size_t beside = tensor_of(op.origin, picked(graph_, {{numbers}, nullptr}, repeated), repeated.size(), choices);
+  const size_t beside =
+      tensor_of(op.origin.node, picked(graph_, {{numbers}, nullptr}, repeated), repeated.size(), choices);
   std::vector<float> counting(choices);
   for (uint64_t v = 0; v < choices; v++) counting[v] = static_cast<float>(v);
   return emit(op, WEFT_VPU_OP_EQ, beside, counting);
@@ -59,8 +60,9 @@ size_t GraphBuilder::exact_product(const Op& op, size_t matches, size_t table) {
   std::vector<size_t> parts;
   for (size_t rest = table; parts.size() < 3;) {
     const uint64_t rows = graph_.tensors[matches].rows, columns = graph_.tensors[table].columns;
-    parts.push_back(new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns));
-    graph_.nodes.emplace_back(PairProductNode{op.origin, matches, rest, parts.back(), 1});
+    parts.push_back(
+        new_tensor(op.origin.node, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns));
+    graph_.nodes.emplace_back(PairProductNode{op.origin.node, matches, rest, parts.back(), 1});
     if (parts.size() < 3) rest = emit(op, WEFT_VPU_OP_SUB, rest, widened(op, cast(op, rest, WEFT_VPU_DTYPE_BF16)));
   }
   return emit(op, WEFT_VPU_OP_ADD, emit(op, WEFT_VPU_OP_ADD, parts[2], parts[1]), parts[0]);
@@ -85,11 +87,11 @@ size_t GraphBuilder::table_of(const Op& op, uint64_t width) {
     const auto [found, fresh] = tables_.try_emplace({base, width});
     if (fresh)
       found->second = lies_as_i32(module_.type(base).element)
-                          ? constant_tensor(op.origin, constant_integers(module_, base), width)
-                          : constant_tensor(op.origin, constant_values(module_, base), width);
+                          ? constant_tensor(op.origin.node, constant_integers(module_, base), width)
+                          : constant_tensor(op.origin.node, constant_values(module_, base), width);
     return found->second;
   }
-  const ValueView table = view(value, op.origin);
+  const ValueView table = view(value, op.origin.node);
   // Turns of a loop have what they carry as the first of them reads it.
   if (table.from || table.tensors.size() != 1 || graph_.tensors[table.tensors[0]].columns != width)
     ir::unsupported("rows of a table that lies in other rows");
@@ -102,13 +104,13 @@ void GraphBuilder::add_rows(const Op& op, const Places& places) {
   const uint64_t width = type.count() / static_cast<uint64_t>(type.dims[0]);
   const size_t table = table_of(op, width);
   const PlaceComponent& component = places.components[0];
-  const ValueView indices = picked(graph_, view(op.operands[component.operand], op.origin), component.elements);
-  size_t at = tensor_of(op.origin, indices, places.batch, places.batch);
+  const ValueView indices = picked(graph_, view(op.operands[component.operand], op.origin.node), component.elements);
+  size_t at = tensor_of(op.origin.node, indices, places.batch, places.batch);
   at = emit(op, WEFT_VPU_OP_MAX, at, int32_t{0});
   at = emit(op, WEFT_VPU_OP_MIN, at, static_cast<int32_t>(component.choices - 1));
-  const size_t y = new_tensor(op.origin, module_.type(op.results[0]).dims, places.batch, width);
+  const size_t y = new_tensor(op.origin.node, module_.type(op.results[0]).dims, places.batch, width);
   if (is_i32(table)) graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I32;
-  graph_.nodes.emplace_back(RowsNode{op.origin, table, at, y});
+  graph_.nodes.emplace_back(RowsNode{op.origin.node, table, at, y});
   views_[op.results[0]] = {{y}, nullptr};
 }
 
@@ -129,7 +131,7 @@ void GraphBuilder::add_gather(const Op& op) {
     offsets = std::move(wider);
   }
   const uint64_t elements = places.first.size(), choices = offsets.size(), width = elements / places.batch;
-  const ValueView operand = view(op.operands[0], op.origin);
+  const ValueView operand = view(op.operands[0], op.origin.node);
   if (!integers && computed.size() == places.components.size() && elements * choices > kMaxChosen) {
     // One table for all windows: its rows are the choices.
     std::vector<uint32_t> table(choices * width), order(elements);
@@ -141,7 +143,7 @@ void GraphBuilder::add_gather(const Op& op) {
       for (uint64_t v = 0; v < choices; v++)
         table[v * width + inside] = static_cast<uint32_t>(places.first[i]) + offsets[v];
     }
-    const size_t rows = tensor_of(op.origin, picked(graph_, operand, std::move(table)), choices * width, width);
+    const size_t rows = tensor_of(op.origin.node, picked(graph_, operand, std::move(table)), choices * width, width);
     const size_t y = exact_product(op, matches(op, numbers, places.batch, choices), rows);
     views_[op.results[0]] = picked(graph_, {{y}, nullptr}, std::move(order));
     return;
@@ -153,9 +155,10 @@ void GraphBuilder::add_gather(const Op& op) {
     from[i] = static_cast<uint32_t>(places.first[i / choices]) + offsets[i % choices];
     at[i] = places.window[i / choices];
   }
-  const size_t beside = tensor_of(op.origin, picked(graph_, {{numbers}, nullptr}, std::move(at)), from.size(), choices);
+  const size_t beside =
+      tensor_of(op.origin.node, picked(graph_, {{numbers}, nullptr}, std::move(at)), from.size(), choices);
   const size_t mask = emit(op, WEFT_VPU_OP_EQ, beside, counting);
-  const size_t all = tensor_of(op.origin, picked(graph_, operand, std::move(from)), elements * choices, choices);
+  const size_t all = tensor_of(op.origin.node, picked(graph_, operand, std::move(from)), elements * choices, choices);
   const size_t y = reduced(op, WEFT_VPU_OP_SUM, where(op, mask, all, integers, kNothing));
   std::vector<uint32_t> first(elements);
   for (uint64_t i = 0; i < elements; i++) first[i] = static_cast<uint32_t>(i * choices);
@@ -174,21 +177,22 @@ void GraphBuilder::overwrite(const Op& op, ValueId updates, const Places& places
     from[e] = static_cast<uint32_t>(update), at[e] = places.window[update];
   }
   const Second written =
-      tensor_of(op.origin, picked(graph_, view(updates, op.origin), std::move(from)), count, columns);
+      tensor_of(op.origin.node, picked(graph_, view(updates, op.origin.node), std::move(from)), count, columns);
   size_t mask = 0;
   if (numbers) {
-    const size_t beside = tensor_of(op.origin, picked(graph_, {{*numbers}, nullptr}, std::move(at)), count, columns);
-    mask = emit(op, WEFT_VPU_OP_EQ, beside, constant_second(op.origin, writers.choice, columns));
+    const size_t beside =
+        tensor_of(op.origin.node, picked(graph_, {{*numbers}, nullptr}, std::move(at)), count, columns);
+    mask = emit(op, WEFT_VPU_OP_EQ, beside, constant_second(op.origin.node, writers.choice, columns));
   } else {
     std::vector<float> known(count);
     for (uint64_t e = 0; e < count; e++) known[e] = writers.update[e] < 0 ? 0.0f : 1.0f;
-    mask = constant_tensor(op.origin, known, columns);
+    mask = constant_tensor(op.origin.node, known, columns);
   }
   const bool zeros = target.tensors.empty() && is_zeros(op.operands[0]);
   size_t y = where(op, mask, written, integers, zeros ? 0.0f : kNothing);
   if (!zeros) {
-    if (target.tensors.empty()) target = view(op.operands[0], op.origin);
-    size_t kept = tensor_of(op.origin, target, count, columns);
+    if (target.tensors.empty()) target = view(op.operands[0], op.origin.node);
+    size_t kept = tensor_of(op.origin.node, target, count, columns);
     if (!adds) kept = where(op, emit(op, WEFT_VPU_OP_EQ, mask, 0.0f), kept, integers, kNothing);
     y = emit(op, WEFT_VPU_OP_ADD, kept, y);
   }
@@ -212,7 +216,7 @@ void GraphBuilder::add_scatter(const Op& op) {
   std::vector<uint32_t> turned(choices * places.batch), rows(elements);
   for (uint64_t i = 0; i < turned.size(); i++)
     turned[i] = static_cast<uint32_t>(i % places.batch * choices + i / places.batch);
-  const size_t by_choice = tensor_of(op.origin, picked(graph_, {{by_window}, nullptr}, std::move(turned)),
+  const size_t by_choice = tensor_of(op.origin.node, picked(graph_, {{by_window}, nullptr}, std::move(turned)),
                                      choices * places.batch, places.batch);
   const uint64_t step =
       static_cast<uint64_t>(ir::strides_of(module_.type(op.operands[0]).dims)[computed[0]->dimension]);
@@ -226,15 +230,15 @@ void GraphBuilder::add_scatter(const Op& op) {
       order[static_cast<uint64_t>(places.first[i]) + v * step] = static_cast<uint32_t>(v * width + inside);
   }
   const size_t updates =
-      tensor_of(op.origin, picked(graph_, view(op.operands[2], op.origin), std::move(rows)), elements, width);
+      tensor_of(op.origin.node, picked(graph_, view(op.operands[2], op.origin.node), std::move(rows)), elements, width);
   const ValueView sums = picked(graph_, {{exact_product(op, by_choice, updates)}, nullptr}, std::move(order));
   if (is_zeros(op.operands[0])) {
     result = sums;
     return;
   }
   const uint64_t count = module_.type(op.results[0]).count(), columns = columns_of(op.results[0]);
-  const size_t before = tensor_of(op.origin, view(op.operands[0], op.origin), count, columns);
-  result = {{emit(op, WEFT_VPU_OP_ADD, before, tensor_of(op.origin, sums, count, columns))}, nullptr};
+  const size_t before = tensor_of(op.origin.node, view(op.operands[0], op.origin.node), count, columns);
+  result = {{emit(op, WEFT_VPU_OP_ADD, before, tensor_of(op.origin.node, sums, count, columns))}, nullptr};
 }
 
 /// Row by row of the update along the computed dimension.

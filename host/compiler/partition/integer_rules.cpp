@@ -22,10 +22,11 @@ bool GraphBuilder::is_u32(ir::ValueId value) const { return module_.type(value).
 size_t GraphBuilder::bits_as(const Op& op, size_t a, weft_vpu_dtype to) {
   if (is_i32(a) == (to == WEFT_VPU_DTYPE_I32)) return a;
   const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
-  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  const size_t y =
+      new_tensor(op.origin.node, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
   graph_.tensors[y].dtype = to;
   graph_.tensors[y].uniform = graph_.tensors[a].uniform;
-  graph_.nodes.emplace_back(CopyNode{op.origin, a, y, true});
+  graph_.nodes.emplace_back(CopyNode{op.origin.node, a, y, true});
   return y;
 }
 

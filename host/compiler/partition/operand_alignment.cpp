@@ -77,11 +77,11 @@ bool GraphBuilder::align_in_place(const Op& op, Aligned& aligned) {
     const bool integers = lies_as_i32(module_.type(value).element);
     if (const auto row = integers || aligned.from || !whole ? std::nullopt : repeated_row(module_, value);
         row && row->size() == aligned.columns) {
-      aligned.operands.push_back(constant_second(op.origin, *row, aligned.columns));
+      aligned.operands.push_back(constant_second(op.origin.node, *row, aligned.columns));
       continue;
     }
-    auto constant = integers ? constant_in_place(op.origin, constant_integers(module_, value), aligned, whole)
-                             : constant_in_place(op.origin, constant_values(module_, value), aligned, whole);
+    auto constant = integers ? constant_in_place(op.origin.node, constant_integers(module_, value), aligned, whole)
+                             : constant_in_place(op.origin.node, constant_values(module_, value), aligned, whole);
     if (!constant) return false;
     aligned.operands.push_back(std::move(*constant));
   }
@@ -119,11 +119,11 @@ GraphBuilder::Aligned GraphBuilder::align(const Op& op) {
   aligned.rows = count / columns, aligned.columns = columns;
   for (const auto value : op.operands) {
     if (!is_constant(value))
-      aligned.operands.emplace_back(tensor_of(op.origin, views_.at(value), count, columns));
+      aligned.operands.emplace_back(tensor_of(op.origin.node, views_.at(value), count, columns));
     else if (lies_as_i32(module_.type(value).element))
-      aligned.operands.push_back(constant_second(op.origin, constant_integers(module_, value), columns));
+      aligned.operands.push_back(constant_second(op.origin.node, constant_integers(module_, value), columns));
     else
-      aligned.operands.push_back(constant_second(op.origin, constant_values(module_, value), columns));
+      aligned.operands.push_back(constant_second(op.origin.node, constant_values(module_, value), columns));
   }
   return aligned;
 }

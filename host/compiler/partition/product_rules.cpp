@@ -161,11 +161,11 @@ void GraphBuilder::add_product(const Op& op) {
               right = order_of(b.dims, op.list("rhs_batch"), op.list("rhs_contract"), false);
   const uint64_t batch = product_of(a.dims, op.list("lhs_batch")), k = product_of(a.dims, op.list("lhs_contract"));
   const auto ordered = [&](ir::ValueId value, const Dims& dims, const std::vector<size_t>& order) {
-    const ValueView v = view(value, op.origin);
+    const ValueView v = view(value, op.origin.node);
     return std::ranges::is_sorted(order) ? v : picked(graph_, v, permuted(dims, order));
   };
   if (is_i32_result(op)) {
-    const size_t x = tensor_of(op.origin, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
+    const size_t x = tensor_of(op.origin.node, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
     size_t y = 0;
     if (is_product_of_bytes(module_, op)) {
       const auto given = constant_integers(module_, op.operands[1]);
@@ -173,7 +173,7 @@ void GraphBuilder::add_product(const Op& op) {
       for (const uint32_t i : permuted(b.dims, right.dims)) weights.push_back(given[i]);
       y = product_of_bytes(op, x, weights, right.free);
     } else {
-      const size_t w = tensor_of(op.origin, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
+      const size_t w = tensor_of(op.origin.node, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
       y = product_in_parts(op, x, w, batch, integer_terms(op));
     }
     graph_.tensors[y].dims = module_.type(op.results[0]).dims;
@@ -182,8 +182,8 @@ void GraphBuilder::add_product(const Op& op) {
   }
   if (k >= kManyRows && k >= kFewerColumns * right.free && is_exclusive(op.operands[0]))
     if (const auto divided = divided_by_its_sums(module_, op)) {
-      const size_t x = tensor_of(op.origin, ordered(*divided, a.dims, left.dims), a.count(), k);
-      const size_t w = tensor_of(op.origin, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
+      const size_t x = tensor_of(op.origin.node, ordered(*divided, a.dims, left.dims), a.count(), k);
+      const size_t w = tensor_of(op.origin.node, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
       return add_quotient(op, x, w, batch);
     }
   if (k == 1 && batch >= kManyProducts && left.free * right.free <= kFewElements) {
@@ -193,8 +193,8 @@ void GraphBuilder::add_product(const Op& op) {
   if (batch == 1 && is_constant(op.operands[1])) {
     auto values = constant_values(module_, op.operands[1]);
     DenseNode dense;
-    dense.name = op.origin;
-    dense.x = tensor_of(op.origin, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
+    dense.name = op.origin.node;
+    dense.x = tensor_of(op.origin.node, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
     dense.k = k, dense.n = right.free;
     if (std::ranges::is_sorted(right.dims)) {
       dense.weights = std::move(values);
@@ -202,16 +202,16 @@ void GraphBuilder::add_product(const Op& op) {
       dense.weights.reserve(values.size());
       for (const uint32_t i : permuted(b.dims, right.dims)) dense.weights.push_back(values[i]);
     }
-    dense.y = new_tensor(op.origin, module_.type(op.results[0]).dims, left.free, right.free);
+    dense.y = new_tensor(op.origin.node, module_.type(op.results[0]).dims, left.free, right.free);
     views_[op.results[0]] = {{dense.y}, nullptr};
     producer_[dense.y] = graph_.nodes.size();
     graph_.nodes.emplace_back(std::move(dense));
     return;
   }
-  const size_t x = tensor_of(op.origin, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
-  const size_t w = tensor_of(op.origin, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
-  const size_t y = new_tensor(op.origin, module_.type(op.results[0]).dims, batch * left.free, right.free);
-  graph_.nodes.emplace_back(PairProductNode{op.origin, x, w, y, batch});
+  const size_t x = tensor_of(op.origin.node, ordered(op.operands[0], a.dims, left.dims), a.count(), k);
+  const size_t w = tensor_of(op.origin.node, ordered(op.operands[1], b.dims, right.dims), b.count(), right.free);
+  const size_t y = new_tensor(op.origin.node, module_.type(op.results[0]).dims, batch * left.free, right.free);
+  graph_.nodes.emplace_back(PairProductNode{op.origin.node, x, w, y, batch});
   views_[op.results[0]] = {{y}, nullptr};
 }
 
@@ -232,8 +232,8 @@ void GraphBuilder::add_single_terms(const Op& op, const ValueView& x, const Valu
                     i % static_cast<uint32_t>(columns));
   }
   const auto rounded = [&](const ValueView& view, std::vector<uint32_t> pick) {
-    return widened(
-        op, cast(op, tensor_of(op.origin, picked(graph_, view, std::move(pick)), count, width), WEFT_VPU_DTYPE_BF16));
+    return widened(op, cast(op, tensor_of(op.origin.node, picked(graph_, view, std::move(pick)), count, width),
+                            WEFT_VPU_DTYPE_BF16));
   };
   const size_t a = rounded(x, std::move(left)), b = rounded(w, std::move(right));
   const size_t y = emit(op, WEFT_VPU_OP_FMA, a, b, 0.0f);
@@ -245,9 +245,10 @@ void GraphBuilder::add_single_terms(const Op& op, const ValueView& x, const Valu
 void GraphBuilder::add_quotient(const Op& op, size_t x, size_t w, uint64_t batch) {
   const uint64_t rows = graph_.tensors[x].rows, k = graph_.tensors[x].columns, n = graph_.tensors[w].columns;
   const auto& dims = module_.type(op.results[0]).dims;
-  const size_t product = new_tensor(op.origin, dims, rows, n), sums = new_tensor(op.origin, dims, rows, n);
-  graph_.nodes.emplace_back(PairProductNode{op.origin, x, w, product, batch});
-  graph_.nodes.emplace_back(DenseNode{op.origin, x, sums, k, n, std::vector<float>(k * n, 1.0f), {}, false, false});
+  const size_t product = new_tensor(op.origin.node, dims, rows, n), sums = new_tensor(op.origin.node, dims, rows, n);
+  graph_.nodes.emplace_back(PairProductNode{op.origin.node, x, w, product, batch});
+  graph_.nodes.emplace_back(
+      DenseNode{op.origin.node, x, sums, k, n, std::vector<float>(k * n, 1.0f), {}, false, false});
   views_[op.results[0]] = {{emit(op, WEFT_VPU_OP_MUL, product, emit(op, WEFT_VPU_OP_RCP, sums))}, nullptr};
 }
 
@@ -284,18 +285,18 @@ void GraphBuilder::add_convolution(const Op& op) {
       pixel[p * tap_count + t] = inside ? static_cast<size_t>(at) : pixels;
     }
   // Channels last, and a zero behind the last pixel, then the patches of each group.
-  ValueView source = view(op.operands[0], op.origin);
+  ValueView source = view(op.operands[0], op.origin.node);
   std::vector<size_t> last{0};
   for (size_t d = 0; d < spatial; d++) last.push_back(d + 2);
   last.push_back(1);
   const auto all_channels = static_cast<uint64_t>(x.dims[1]);
-  const size_t image =
-      pixel_rows(op.origin, picked(graph_, source, permuted(x.dims, last)), x.count() / all_channels, all_channels);
+  const size_t image = pixel_rows(op.origin.node, picked(graph_, source, permuted(x.dims, last)),
+                                  x.count() / all_channels, all_channels);
   source = {{image}, nullptr};
   if (std::ranges::find(pixel, pixels) != pixel.end()) {
     source.tensors.push_back(is_i32_result(op)
-                                 ? constant_tensor(op.origin, std::vector<int32_t>(all_channels), all_channels)
-                                 : constant_tensor(op.origin, std::vector<float>(all_channels), all_channels));
+                                 ? constant_tensor(op.origin.node, std::vector<int32_t>(all_channels), all_channels)
+                                 : constant_tensor(op.origin.node, std::vector<float>(all_channels), all_channels));
     std::vector<uint32_t> both(x.count() + all_channels);
     std::iota(both.begin(), both.end(), 0u);
     source.from = std::make_shared<const std::vector<uint32_t>>(std::move(both));
@@ -309,7 +310,7 @@ void GraphBuilder::add_convolution(const Op& op) {
         for (size_t c = 0; c < channels; c++)
           patches.push_back(static_cast<uint32_t>(
               (pixel[at] == pixels ? images * pixels : i * pixels + pixel[at]) * all_channels + g * channels + c));
-  const size_t under = tensor_of(op.origin, picked(graph_, source, std::move(patches)), groups * rows * k, k);
+  const size_t under = tensor_of(op.origin.node, picked(graph_, source, std::move(patches)), groups * rows * k, k);
   // Weights [group][tap, channel][output] from [group, output, channel, tap].
   std::vector<uint32_t> weights;
   weights.reserve(w.count());
@@ -320,8 +321,8 @@ void GraphBuilder::add_convolution(const Op& op) {
           weights.push_back(static_cast<uint32_t>(((g * outputs + o) * channels + c) * tap_count + t));
   size_t sums = 0;
   if (!is_i32_result(op)) {
-    sums = new_tensor(op.origin, {static_cast<int64_t>(groups * rows), static_cast<int64_t>(outputs)}, groups * rows,
-                      outputs);
+    sums = new_tensor(op.origin.node, {static_cast<int64_t>(groups * rows), static_cast<int64_t>(outputs)},
+                      groups * rows, outputs);
   } else if (is_product_of_bytes(module_, op)) {
     const auto given = constant_integers(module_, op.operands[1]);
     std::vector<int32_t> values;
@@ -329,21 +330,21 @@ void GraphBuilder::add_convolution(const Op& op) {
     sums = product_of_bytes(op, under, values, outputs);
   } else {
     const size_t filter =
-        tensor_of(op.origin, picked(graph_, view(op.operands[1], op.origin), weights), w.count(), outputs);
+        tensor_of(op.origin.node, picked(graph_, view(op.operands[1], op.origin.node), weights), w.count(), outputs);
     sums = product_in_parts(op, under, filter, groups, integer_terms(op));
   }
   if (is_i32_result(op)) {
     // Done.
   } else if (groups == 1 && is_constant(op.operands[1])) {
     const auto values = constant_values(module_, op.operands[1]);
-    DenseNode dense{op.origin, under, sums, k, outputs, {}, {}, false};
+    DenseNode dense{op.origin.node, under, sums, k, outputs, {}, {}, false};
     for (const uint32_t i : weights) dense.weights.push_back(values[i]);
     producer_[sums] = graph_.nodes.size();
     graph_.nodes.emplace_back(std::move(dense));
   } else {
-    const size_t filter =
-        tensor_of(op.origin, picked(graph_, view(op.operands[1], op.origin), std::move(weights)), w.count(), outputs);
-    graph_.nodes.emplace_back(PairProductNode{op.origin, under, filter, sums, groups});
+    const size_t filter = tensor_of(
+        op.origin.node, picked(graph_, view(op.operands[1], op.origin.node), std::move(weights)), w.count(), outputs);
+    graph_.nodes.emplace_back(PairProductNode{op.origin.node, under, filter, sums, groups});
   }
   // [image, group, output, place] from [group, image, place, output].
   const Dims lies{static_cast<int64_t>(groups), static_cast<int64_t>(images), static_cast<int64_t>(place_count),

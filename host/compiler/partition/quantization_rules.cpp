@@ -140,9 +140,10 @@ size_t GraphBuilder::bytes_tensor(const Op& op, const Bytes& bytes) {
   const auto [made, fresh] = bytes_.try_emplace({bytes.tensor, bytes.by.scale, bytes.by.zero_point});
   if (!fresh) return made->second;
   const auto [rows, columns] = std::pair(graph_.tensors[bytes.tensor].rows, graph_.tensors[bytes.tensor].columns);
-  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  const size_t y =
+      new_tensor(op.origin.node, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
   graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I8;
-  graph_.nodes.emplace_back(CopyNode{op.origin, bytes.tensor, y, false, bytes.by});
+  graph_.nodes.emplace_back(CopyNode{op.origin.node, bytes.tensor, y, false, bytes.by});
   return made->second = y;
 }
 
@@ -154,13 +155,13 @@ size_t GraphBuilder::product_of_bytes(const Op& op, size_t x, const std::vector<
   std::vector<int32_t> rest = weights;
   std::optional<size_t> sums;
   while (!sums || std::ranges::any_of(rest, [](int32_t w) { return w != 0; })) {
-    DenseNode dense{op.origin, bytes, 0, k, n, {}, {}, false, !sums.has_value()};
+    DenseNode dense{op.origin.node, bytes, 0, k, n, {}, {}, false, !sums.has_value()};
     for (int32_t& w : rest) {
       const int32_t part = std::clamp(w, -128, 127);
       dense.weights.push_back(static_cast<float>(part));
       w -= part;
     }
-    dense.y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(n)}, rows, n);
+    dense.y = new_tensor(op.origin.node, {static_cast<int64_t>(rows), static_cast<int64_t>(n)}, rows, n);
     graph_.tensors[dense.y].dtype = WEFT_VPU_DTYPE_I32;
     if (!sums && offset != 0) dense.integer_bias = offset_sums(offset, weights, n);
     const size_t y = dense.y;
@@ -185,9 +186,9 @@ size_t GraphBuilder::product_in_parts(const Op& op, size_t x, size_t w, uint64_t
   const auto &left = graph_.tensors[x], &right = graph_.tensors[w];
   const uint64_t rows = left.rows, k = left.columns, n = right.columns;
   const auto product = [&](size_t a, size_t b) {
-    const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(n)}, rows, n);
+    const size_t y = new_tensor(op.origin.node, {static_cast<int64_t>(rows), static_cast<int64_t>(n)}, rows, n);
     const size_t first = cast(op, a, WEFT_VPU_DTYPE_F32), second = cast(op, b, WEFT_VPU_DTYPE_F32);
-    graph_.nodes.emplace_back(PairProductNode{op.origin, first, second, y, batch});
+    graph_.nodes.emplace_back(PairProductNode{op.origin.node, first, second, y, batch});
     return cast(op, y, WEFT_VPU_DTYPE_I32);
   };
   if (k <= terms) return product(x, w);
@@ -200,8 +201,8 @@ size_t GraphBuilder::product_in_parts(const Op& op, size_t x, size_t w, uint64_t
     for (uint64_t b = 0; b < batch; b++)
       for (uint64_t i = 0; i < some * n; i++) lines.push_back(static_cast<uint32_t>((b * k + first) * n + i));
     const size_t part =
-        product(tensor_of(op.origin, picked(graph_, {{x}, nullptr}, std::move(columns)), rows * some, some),
-                tensor_of(op.origin, picked(graph_, {{w}, nullptr}, std::move(lines)), batch * some * n, n));
+        product(tensor_of(op.origin.node, picked(graph_, {{x}, nullptr}, std::move(columns)), rows * some, some),
+                tensor_of(op.origin.node, picked(graph_, {{w}, nullptr}, std::move(lines)), batch * some * n, n));
     sums = sums ? emit(op, WEFT_VPU_OP_ADD, *sums, part) : part;
   }
   return *sums;

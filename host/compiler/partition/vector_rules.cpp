@@ -19,11 +19,12 @@ size_t GraphBuilder::emit(const Op& op, weft_vpu_op what, size_t a, Second b, fl
   const bool row = std::holds_alternative<std::vector<float>>(b);
   const bool uniform = graph_.tensors[a].uniform && !row && (tensor == nullptr || graph_.tensors[*tensor].uniform);
   const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
-  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  const size_t y =
+      new_tensor(op.origin.node, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
   graph_.tensors[y].uniform = uniform;
   if (is_i32(a)) graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I32;
   vector_of_[y] = graph_.nodes.size();
-  graph_.nodes.emplace_back(VectorNode{op.origin, what, a, y, std::move(b), c});
+  graph_.nodes.emplace_back(VectorNode{op.origin.node, what, a, y, std::move(b), c});
   return y;
 }
 
@@ -31,10 +32,11 @@ size_t GraphBuilder::emit(const Op& op, weft_vpu_op what, size_t a, Second b, fl
 size_t GraphBuilder::cast(const Op& op, size_t a, weft_vpu_dtype to) {
   if (const auto made = casts_.find({a, to}); made != casts_.end()) return made->second;
   const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
-  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  const size_t y =
+      new_tensor(op.origin.node, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
   graph_.tensors[y].dtype = to;
   if (to == WEFT_VPU_DTYPE_BF16) rounded_.insert(y);
-  graph_.nodes.emplace_back(CopyNode{op.origin, a, y});
+  graph_.nodes.emplace_back(CopyNode{op.origin.node, a, y});
   return casts_[{a, to}] = y;
 }
 
@@ -88,13 +90,13 @@ std::optional<size_t> GraphBuilder::scaled_sum(const Op& op, size_t a, const Sec
 size_t GraphBuilder::as_tensor(const Op& op, const Second& operand, const Aligned& like) {
   if (const auto* tensor = std::get_if<size_t>(&operand)) return *tensor;
   if (const auto* integer = std::get_if<int32_t>(&operand))
-    return constant_tensor(op.origin, std::vector<int32_t>(like.rows * like.columns, *integer), like.columns);
+    return constant_tensor(op.origin.node, std::vector<int32_t>(like.rows * like.columns, *integer), like.columns);
   std::vector<float> values;
   if (const auto* row = std::get_if<std::vector<float>>(&operand)) values = *row;
   if (const auto* number = std::get_if<float>(&operand)) values.assign(like.columns, *number);
   std::vector<float> all;
   for (uint64_t r = 0; r < like.rows; r++) all.insert(all.end(), values.begin(), values.end());
-  return constant_tensor(op.origin, all, like.columns);
+  return constant_tensor(op.origin.node, all, like.columns);
 }
 
 size_t GraphBuilder::function(const Op& op, size_t a) {
@@ -298,10 +300,11 @@ size_t GraphBuilder::select(const Op& op, const Aligned& operands) {
 /// In all columns of each row.
 size_t GraphBuilder::reduced(const Op& op, weft_vpu_op what, size_t a) {
   const auto [rows, columns] = std::pair(graph_.tensors[a].rows, graph_.tensors[a].columns);
-  const size_t y = new_tensor(op.origin, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
+  const size_t y =
+      new_tensor(op.origin.node, {static_cast<int64_t>(rows), static_cast<int64_t>(columns)}, rows, columns);
   graph_.tensors[y].uniform = true;
   if (is_i32(a)) graph_.tensors[y].dtype = WEFT_VPU_DTYPE_I32;
-  graph_.nodes.emplace_back(ReduceNode{op.origin, what, a, y});
+  graph_.nodes.emplace_back(ReduceNode{op.origin.node, what, a, y});
   return y;
 }
 
@@ -316,7 +319,7 @@ void GraphBuilder::add_reduce(const Op& op) {
     if (std::ranges::find(gone, static_cast<int64_t>(d)) == gone.end()) order.push_back(d);
   for (size_t d = 0; d < in.rank(); d++)
     if (std::ranges::find(gone, static_cast<int64_t>(d)) != gone.end()) order.push_back(d);
-  ValueView from = view(op.operands[0], op.origin);
+  ValueView from = view(op.operands[0], op.origin.node);
   if (!std::ranges::is_sorted(order)) from = picked(graph_, from, permuted(in.dims, order));
   const auto& kind = op.word("kind");
   if (kind == "multiply") {
@@ -324,13 +327,13 @@ void GraphBuilder::add_reduce(const Op& op) {
     for (uint64_t i = 0; i < width; i++) {
       std::vector<uint32_t> pick(count);
       for (uint64_t r = 0; r < count; r++) pick[r] = static_cast<uint32_t>(r * width + i);
-      const size_t factor = tensor_of(op.origin, picked(graph_, from, std::move(pick)), count, count);
+      const size_t factor = tensor_of(op.origin.node, picked(graph_, from, std::move(pick)), count, count);
       y = i == 0 ? factor : emit(op, WEFT_VPU_OP_MUL, y, factor);
     }
     views_[op.results[0]] = {{y}, nullptr};
     return;
   }
-  const size_t a = tensor_of(op.origin, from, in.count(), width);
+  const size_t a = tensor_of(op.origin.node, from, in.count(), width);
   const auto what = kind == "add"                       ? WEFT_VPU_OP_SUM
                     : kind == "maximum" || kind == "or" ? WEFT_VPU_OP_RMAX
                                                         : WEFT_VPU_OP_RMIN;
@@ -351,9 +354,9 @@ void GraphBuilder::add_search(const Op& op) {
   for (size_t d = 0; d < in.rank(); d++)
     if (d != gone) order.push_back(d);
   order.push_back(gone);
-  ValueView from = view(op.operands[0], op.origin);
+  ValueView from = view(op.operands[0], op.origin.node);
   if (!std::ranges::is_sorted(order)) from = picked(graph_, from, permuted(in.dims, order));
-  const size_t a = tensor_of(op.origin, from, in.count(), width);
+  const size_t a = tensor_of(op.origin.node, from, in.count(), width);
   const bool largest = search_of(module_, op) == Extreme::kLargest;
   const size_t top = reduced(op, largest ? WEFT_VPU_OP_RMAX : WEFT_VPU_OP_RMIN, a);
   const size_t is = emit(op, WEFT_VPU_OP_MAX, emit(op, WEFT_VPU_OP_EQ, a, top), emit(op, WEFT_VPU_OP_NE, a, a));

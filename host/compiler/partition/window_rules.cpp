@@ -74,9 +74,9 @@ std::vector<size_t> GraphBuilder::under_taps(const Op& op, const WindowTaps& tap
   const uint64_t count = ir::count_of(taps.places);
   const uint64_t columns = taps.places.empty() ? 1 : static_cast<uint64_t>(taps.places.back()),
                  in_columns = taps.sizes.empty() ? 1 : static_cast<uint64_t>(taps.sizes.back());
-  const ValueView lies = picked(graph_, view(op.operands[0], op.origin), permuted(in.dims, taps.order));
-  const size_t whole = tensor_of(op.origin, lies, in.count(), in_columns);
-  ValueView source{{whole, constant_tensor(op.origin, std::vector<float>(columns, neutral), columns)}, nullptr};
+  const ValueView lies = picked(graph_, view(op.operands[0], op.origin.node), permuted(in.dims, taps.order));
+  const size_t whole = tensor_of(op.origin.node, lies, in.count(), in_columns);
+  ValueView source{{whole, constant_tensor(op.origin.node, std::vector<float>(columns, neutral), columns)}, nullptr};
   std::vector<uint32_t> both(in.count() + columns);
   std::iota(both.begin(), both.end(), 0u);
   source.from = std::make_shared<const std::vector<uint32_t>>(std::move(both));
@@ -87,7 +87,7 @@ std::vector<size_t> GraphBuilder::under_taps(const Op& op, const WindowTaps& tap
       const int64_t at = taps.at(tap, i);
       pick[i] = static_cast<uint32_t>(at >= 0 ? static_cast<uint64_t>(at) : in.count() + i % columns);
     }
-    under.push_back(tensor_of(op.origin, picked(graph_, source, std::move(pick)), count, columns));
+    under.push_back(tensor_of(op.origin.node, picked(graph_, source, std::move(pick)), count, columns));
   }
   return under;
 }
@@ -114,8 +114,8 @@ void GraphBuilder::add_window_scatter(const Op& op) {
   const auto under = under_taps(op, taps, neutral);
   size_t top = under[0];
   for (size_t tap = 1; tap < under.size(); tap++) top = emit(op, what, top, under[tap]);
-  const ValueView lies = picked(graph_, view(op.operands[1], op.origin), permuted(sources.dims, taps.order));
-  const size_t source = tensor_of(op.origin, lies, places, columns);
+  const ValueView lies = picked(graph_, view(op.operands[1], op.origin.node), permuted(sources.dims, taps.order));
+  const size_t source = tensor_of(op.origin.node, lies, places, columns);
   // What each tap takes, and then a row of zeros.
   ValueView taken;
   size_t free = 0;
@@ -128,7 +128,7 @@ void GraphBuilder::add_window_scatter(const Op& op) {
     }
     taken.tensors.push_back(emit(op, WEFT_VPU_OP_SELECT, is, source, 0.0f));
   }
-  taken.tensors.push_back(constant_tensor(op.origin, std::vector<float>(in_columns), in_columns));
+  taken.tensors.push_back(constant_tensor(op.origin.node, std::vector<float>(in_columns), in_columns));
   std::vector<std::vector<uint32_t>> layers;
   for (size_t tap = 0; tap < under.size(); tap++)
     for (uint64_t i = 0; i < places; i++) {
@@ -149,7 +149,8 @@ void GraphBuilder::add_window_scatter(const Op& op) {
   taken.from = std::make_shared<const std::vector<uint32_t>>(std::move(all));
   size_t y = 0;
   for (size_t layer = 0; layer < layers.size(); layer++) {
-    const size_t part = tensor_of(op.origin, picked(graph_, taken, std::move(layers[layer])), elements, in_columns);
+    const size_t part =
+        tensor_of(op.origin.node, picked(graph_, taken, std::move(layers[layer])), elements, in_columns);
     y = layer == 0 ? part : emit(op, WEFT_VPU_OP_ADD, y, part);
   }
   views_[op.results[0]] = picked(graph_, {{y}, nullptr}, permuted(taps.sizes, taps.back()));

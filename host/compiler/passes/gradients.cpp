@@ -57,12 +57,13 @@ void GradientRules::pass_on(const ir::Op& op) {
   const bool reads = std::ranges::any_of(op.operands, [this](ValueId operand) { return wanted(operand); });
   const bool has = std::ranges::any_of(op.results, [this](ValueId r) { return gradient_of(r).has_value(); });
   if (!reads || !has) return;
-  to_.origin = "gradient of " + (op.origin.empty() ? std::string(name_of(op.kind)) : op.origin);
+  to_.origin = {"gradient of " + (op.origin.node.empty() ? std::string(name_of(op.kind)) : op.origin.node),
+                op.origin.op_type};
   if (op.results.size() == 1) {
     const ValueId y = op.results[0], g = *gradient_of(y);
     if (elementwise(op, y, g) || movement(op, g) || product(op, y, g)) return;
   }
-  ir::unsupported("'{}' ({}) has no gradient", op.origin, name_of(op.kind));
+  ir::unsupported("'{}' ({}) has no gradient", op.origin.node, name_of(op.kind));
 }
 
 Result<ir::Module> with_gradients(const ir::Module& module, const GradientRequest& request) {
@@ -72,7 +73,7 @@ Result<ir::Module> with_gradients(const ir::Module& module, const GradientReques
     GradientRules rules(out, active_values(module, request));
     ir::Builder to(out);
     const ValueId loss = module.outputs[request.output].value;
-    to.origin = "gradient of " + module.outputs[request.output].name;
+    to.origin = {"gradient of " + module.outputs[request.output].name, ""};
     rules.add(loss, to.fill(module.type(loss), 1));
     for (size_t i = module.value(loss).op + size_t{1}; i-- > 0;) rules.pass_on(module.ops()[i]);
     for (const size_t input : request.inputs) {

@@ -100,7 +100,8 @@ void evaluate_ops(const ir::Module& module, const std::vector<uint32_t>& ops, En
       live += types.back().bytes();
     }
     if (live > kMaxLiveBytes)
-      ir::unsupported("{} '{}': more than {} bytes of values at a time", name_of(op.kind), op.origin, kMaxLiveBytes);
+      ir::unsupported("{} '{}': more than {} bytes of values at a time", name_of(op.kind), op.origin.node,
+                      kMaxLiveBytes);
     auto values = evaluate_op(op, operands, types);
     for (size_t r = 0; r < values.size(); r++) environment[op.results[r]] = std::move(values[r]);
     for (const ir::ValueId operand : op.operands)

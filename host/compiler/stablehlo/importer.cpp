@@ -191,7 +191,7 @@ class Body : public Surroundings {
   }
 
   Values results_of(const Operation& op) {
-    b_.origin = program_.place_of(op);
+    b_.origin = {program_.place_of(op), fmt::format("{}.{}", op.dialect, op.name)};
     Node node{program_, op, b_, *this, operands_of(op)};
     // A program of whole arrays has nothing of shardings.
     if (op.name == "unrealized_conversion_cast" ||

@@ -30,8 +30,12 @@ struct Operator {
 std::string text_of(const Program& program, size_t step) {
   const Step& of = program.steps.at(step);
   const auto name = std::visit([](const auto& s) { return s.name; }, of);
-  return fmt::format("step {} of {}, a {}{}", step + 1, program.steps.size(), std::visit(Operator{}, of),
-                     name.empty() ? "" : fmt::format(" ('{}')", name));
+  const auto text = fmt::format("step {} of {}, a {}", step + 1, program.steps.size(), std::visit(Operator{}, of));
+  if (name.empty()) return text;
+  const auto node = program.nodes.find(name);
+  if (node == program.nodes.end()) return fmt::format("{} ('{}')", text, name);
+  const auto& [whole, op_type] = node->second;
+  return fmt::format("{} ({}'{}')", text, op_type.empty() ? "" : op_type + " ", whole);
 }
 
 }  // namespace weft::compiler::tiles

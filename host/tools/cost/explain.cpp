@@ -67,7 +67,8 @@ std::vector<std::string> nodes_of(const ModelProgram& model, const Part& part) {
   std::vector<std::string> nodes;
   for (const uint32_t index : part.ops) {
     const auto& op = model.module.ops()[index];
-    if (op.kind != OpKind::kConstant && std::ranges::find(nodes, op.origin) == nodes.end()) nodes.push_back(op.origin);
+    if (op.kind != OpKind::kConstant && std::ranges::find(nodes, op.origin.node) == nodes.end())
+      nodes.push_back(op.origin.node);
   }
   return nodes;
 }
@@ -111,7 +112,7 @@ Json layer_json(const spec::Chip& chip, const ModelProgram& model, const Explain
   Json json = {{"layer", layer.layer.name}, {"operators", Json::array()}, {"operands", Json::array()}};
   for (const uint32_t index : layer.layer.ops) {
     const auto& op = model.module.ops()[index];
-    json["operators"].push_back({{"operator", compiler::ir::name_of(op.kind)}, {"node", op.origin}});
+    json["operators"].push_back({{"operator", compiler::ir::name_of(op.kind)}, {"node", op.origin.node}});
   }
   for (const Place place : layer.operands) json["operands"].push_back(name_of(place));
   json["result"] = name_of(layer.result);

@@ -85,7 +85,7 @@ class LayerFinder {
     if (op.kind == OpKind::kConstant || (op.kind == OpKind::kBroadcast && constant_behind(module_, op.results[0])))
       return;
     const bool view = compiler::device_use(module_, op).use == DeviceUse::kView;
-    const auto named = by_name_.find(op.origin);
+    const auto named = by_name_.find(op.origin.node);
     std::optional<size_t> layer;
     if (named != by_name_.end()) layer = named->second;
     for (const ValueId operand : op.operands)
@@ -197,7 +197,7 @@ std::string operators_text(const Module& module, const Layer& layer) {
   for (const uint32_t index : layer.ops) {
     const Op& op = module.ops()[index];
     std::string word(compiler::ir::name_of(op.kind));
-    if (op.origin != layer.name) word += fmt::format(" ({})", op.origin);
+    if (op.origin.node != layer.name) word += fmt::format(" ({})", op.origin.node);
     if (words.empty() || words.back().first != word) words.emplace_back(word, 0);
     words.back().second++;
   }

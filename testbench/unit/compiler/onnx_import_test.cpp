@@ -4,6 +4,7 @@
 
 #include "host/compiler/import_graph.hpp"
 #include "host/compiler/lower.hpp"
+#include "host/compiler/tiles/step_text.hpp"
 #include "host/reference/graph_reference.hpp"
 #include "testbench/unit/compiler/onnx_model.hpp"
 
@@ -209,4 +210,32 @@ TEST_CASE("a constant of another type is cast to float by the model, or refused"
   Model plain;
   plain.input("x", {2, 3}).integers("i", {1, -2, 3}).node("Add", {"x", "i"}, "y").output("y");
   CHECK(refusal(plain).find("input 1 has element type INT64, another input FLOAT") != std::string::npos);
+}
+
+TEST_CASE("a step in a message has the whole name and the operator of the model's node") {
+  Model model;
+  model.input("x", {6, 12}).weights("w", {12, 8}, 1).weights("v", {8, 4}, 2);
+  const std::string layer = "/encoder/layers.0/attention/output/";  // longer than what tags have of a name
+  model.node("MatMul", {"x", "w"}, "h").last().set_name("first");
+  model.node("Relu", {"h"}, "r").last().set_name(layer + "act");
+  model.node("Gemm", {"r", "v"}, "y").output("y").last().set_name(layer + "dense");
+  const auto graph = model.import();
+  REQUIRE(graph.ok());
+  const auto program = compiler::lower(*spec::find_chip("nano"), graph.value());
+  REQUIRE(program.ok());
+  const auto& steps = program.value();
+  CHECK(compiler::tiles::text_of(steps, 0) == "step 1 of 2, a product by constants (MatMul 'first')");
+  CHECK(compiler::tiles::text_of(steps, 1) ==
+        "step 2 of 2, a product by constants (Gemm '/encoder/layers.0/attention/output/dense')");
+
+  Model cut;
+  cut.input("x", {6, 12}).weights("w", {12, 8}, 1).weights("v", {8, 4}, 2);
+  cut.node("MatMul", {"x", "w"}, "h").last().set_name(layer + "first");
+  cut.node("Gemm", {"h", "v"}, "y").output("y").last().set_name(layer + "second");
+  const auto two = cut.import();
+  REQUIRE(two.ok());
+  const auto joined = compiler::lower(*spec::find_chip("nano"), two.value());
+  REQUIRE(joined.ok());
+  CHECK(compiler::tiles::text_of(joined.value(), 0) ==
+        "step 1 of 2, a product by constants (MatMul or Gemm '/encoder/layers.0/attention/outp..')");
 }

@@ -25,15 +25,15 @@ inline Module two_products(int64_t rows, int64_t k, int64_t middle, int64_t n) {
   Module module;
   const ValueId x = module.add_parameter("x", f32({rows, k}));
   Builder build(module);
-  build.origin = "fc1";
+  build.origin.node = "fc1";
   ValueId y = product(build, x, k, middle);
-  build.origin = "bias";
+  build.origin.node = "bias";
   y = build.plus(y, build.constant(compiler::ir::splat(f32({middle}), 0.5)));
-  build.origin = "relu";
+  build.origin.node = "relu";
   y = build.max(y, build.constant(compiler::ir::splat(f32({1}), 0)));
-  build.origin = "act";
+  build.origin.node = "act";
   y = build.unary(compiler::ir::OpKind::kTanh, y);
-  build.origin = "fc2";
+  build.origin.node = "fc2";
   module.outputs.push_back({"y", product(build, y, middle, n)});
   return module;
 }
@@ -42,7 +42,7 @@ inline Module two_products(int64_t rows, int64_t k, int64_t middle, int64_t n) {
 inline Module with_island(int64_t rows) {
   Module module = two_products(rows, 16, 16, 16);
   Builder build(module);
-  build.origin = "wave";
+  build.origin.node = "wave";
   module.outputs[0].value = build.unary(compiler::ir::OpKind::kSine, module.outputs[0].value);
   return module;
 }
