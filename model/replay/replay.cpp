@@ -22,13 +22,15 @@ class Replay {
  public:
   Replay(const ici::Slice& slice, const std::vector<PlacedJob>& jobs, const ReplayOptions& options)
       : topology_(slice.topology()),
-        rate_{static_cast<double>(slice.generation->link_bytes_per_second)},
+        rate_{.bytes_per_second = static_cast<double>(slice.generation->link_bytes_per_second),
+              .optical = options.optical},
         options_(options),
         jobs_(jobs),
         links_(ici::make_slice_links(topology_,
                                      {.link_bytes_per_second = slice.generation->link_bytes_per_second,
                                       .framing = options.framing,
-                                      .grain = options.grain},
+                                      .grain = options.grain,
+                                      .optical = options.optical},
                                      [this](const Message& message, Femtoseconds at) { arrived(message, at); })) {}
 
   std::variant<ReplayResult, std::string> run() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/ici/dcn.hpp"
+#include "model/ici/optical_links.hpp"
 #include "model/ici/slice.hpp"
 #include "model/replay/job.hpp"
 
@@ -38,6 +39,7 @@ struct ReplayOptions {
   bool framing = true;  ///< false: the time of the payload alone, to be compared with closed forms
   Durations durations = Durations::kRecorded;
   ChipCosts costs;
+  ici::OpticalLinks optical = {};  ///< of the slice
 };
 
 /// When a node began and ended.

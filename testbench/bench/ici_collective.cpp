@@ -20,6 +20,7 @@
 #include "model/ici/multislice.hpp"
 #include "model/ici/slice.hpp"
 #include "model/replay/record.hpp"
+#include "optical_option.hpp"
 
 using namespace weft::ici;
 namespace spec = weft::spec;
@@ -154,8 +155,7 @@ int main(int argc, char** argv) {
   app.add_option("--dcn-us", hosts.latency_us, "microseconds from host to host")
       ->check(CLI::Range(0.0, 1e6))
       ->capture_default_str();
-  app.add_option("--optical-us", optical_us,
-                 "microseconds of a hop between cubes of 4x4x4 chips (v4, v5p), 1 to 1000; default: as other hops");
+  const auto* optical_option = add_optical_option(app, optical_us);
   app.add_option("--pieces", hosts.pieces, "that the array is cut into over several slices, to overlap")
       ->check(CLI::Range(1u, 4096u))
       ->capture_default_str();
@@ -169,15 +169,17 @@ int main(int argc, char** argv) {
     return 2;
   }
   const Slice& slice = std::get<Slice>(parsed);
-  OpticalLinks optical;
-  if (app.count("--optical-us") != 0) {
-    const auto links = slice.optical_links(optical_us);
-    if (const auto* error = std::get_if<std::string>(&links)) {
-      fmt::print(stderr, "ici_collective: --optical-us: {}\n", *error);
+  const auto links = optical_links_of(*optical_option, optical_us, slice);
+  if (const auto* error = std::get_if<std::string>(&links)) {
+    fmt::print(stderr, "ici_collective: {}\n", *error);
+    return 2;
+  }
+  const auto& optical = std::get<OpticalLinks>(links);
+  for (const auto* option : {"--chips-per-host", "--host-gbps", "--dcn-us", "--pieces"})
+    if (hosts.slices == 1 && app.count(option) != 0) {
+      fmt::print(stderr, "ici_collective: {} is of several slices: give --slices\n", option);
       return 2;
     }
-    optical = std::get<OpticalLinks>(links);
-  }
   CollectiveOptions options{kinds.at(kind), bytes, 0};
   for (const char axis : axes) options.axes |= axis >= 'x' && axis <= 'z' ? 1u << (axis - 'x') : 0;
   const auto topology = slice.topology();
@@ -218,9 +220,9 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "ici_collective: {}\n", error);
       return 1;
     }
-  const LinkRate links{.bytes_per_second = static_cast<double>(rate), .optical = optical};
-  const double half = all_gather_us(slice.topology(), bytes, options.axes, links);
-  const double in_step_half = all_gather_us(slice.topology(), bytes, options.axes, links, true);
+  const LinkRate rates{.bytes_per_second = static_cast<double>(rate), .optical = optical};
+  const double half = all_gather_us(slice.topology(), bytes, options.axes, rates);
+  const double in_step_half = all_gather_us(slice.topology(), bytes, options.axes, rates, true);
   const double halves = options.kind == CollectiveKind::kAllReduce ? 2 : 1;
   const double exact = halves * half;
   if (json)

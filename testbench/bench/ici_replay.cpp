@@ -3,7 +3,7 @@
 /// jobs run side by side, and each alone, to tell what they cost each other.
 ///
 ///   ici_replay PREFIX .. [--slice NAME] [--chips 0-3,8 ..] [--groups FILE ..] [--flows] [--no-framing]
-///              [--durations recorded|cost] [--tera-ops T] [--hbm-gb G] [--links N] [--write PREFIX] [--json]
+///              [--optical-us L] [--durations recorded|cost] [--tera-ops T] [--hbm-gb G] [--links N] [--write PREFIX] [--json]
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
@@ -17,6 +17,7 @@
 #include "model/ici/slice.hpp"
 #include "model/replay/record.hpp"
 #include "model/replay/replay.hpp"
+#include "optical_option.hpp"
 
 using namespace weft;
 using namespace weft::replay;
@@ -30,7 +31,7 @@ constexpr int kFailed = 1, kWrongInput = 2;
 struct Arguments {
   std::vector<std::string> prefixes, chips, groups;
   std::string slice = "v5e-4x4", durations = "recorded", write;
-  double tera_ops = 0, hbm_gb = 0;
+  double tera_ops = 0, hbm_gb = 0, optical_us = 0;
   unsigned links = 5;
   bool flows = false, no_framing = false, json = false;
 };
@@ -184,7 +185,7 @@ std::string write(const std::string& prefix, const std::vector<PlacedJob>& jobs,
   return {};
 }
 
-int run(const Arguments& a) {
+int run(const Arguments& a, const CLI::Option& optical) {
   const auto parsed = ici::parse_slice(a.slice);
   if (const auto* error = std::get_if<std::string>(&parsed)) return refuse(*error);
   const auto& slice = std::get<ici::Slice>(parsed);
@@ -201,6 +202,9 @@ int run(const Arguments& a) {
   ReplayOptions options;
   options.grain = a.flows ? ici::Grain::kFlows : ici::Grain::kPackets;
   options.framing = !a.no_framing;
+  const auto links = ici::optical_links_of(optical, a.optical_us, slice);
+  if (const auto* error = std::get_if<std::string>(&links)) return refuse(*error);
+  options.optical = std::get<ici::OpticalLinks>(links);
   options.durations = a.durations == "cost" ? Durations::kCost : Durations::kRecorded;
   options.costs = costs_of(*slice.generation);
   if (a.tera_ops > 0) options.costs.operations_per_second = 1e12 * a.tera_ops;
@@ -239,6 +243,7 @@ int main(int argc, char** argv) {
   app.add_option("--groups", a.groups,
                  "JSON file {\"name\": [ranks], ..} of a job's process groups; again for the next")
       ->take_all();
+  const auto* optical = ici::add_optical_option(app, a.optical_us);
   app.add_flag("--flows", a.flows, "the flow model in place of packets");
   app.add_flag("--no-framing", a.no_framing, "the time of the payload alone, to be compared with closed forms");
   app.add_option("--durations", a.durations, "of nodes that compute: recorded, or cost (num_ops, tensor_size)")
@@ -252,5 +257,5 @@ int main(int argc, char** argv) {
   app.add_option("--write", a.write, "writes the traces with the times of this replay, by this prefix");
   app.add_flag("--json", a.json);
   CLI11_PARSE(app, argc, argv);
-  return run(a);
+  return run(a, *optical);
 }

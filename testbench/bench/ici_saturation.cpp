@@ -4,7 +4,7 @@
 ///
 ///   ici_saturation load|all-to-all|uniform|parking-lot|control [--slice NAME] [--chips N] [--bytes N] [--packets N]
 ///                  [--outstanding N] [--offered X --cycles N] [--buffers N] [--flits N] [--hop-cycles N] [--x-first N]
-///                  [--datelines-ahead]
+///                  [--datelines-ahead] [--optical-us L]
 ///                  [--crossbar] [--ingress] [--injection-queues N] [--head-cycles N] [--channel-cycles N]
 ///                  [--first-come] [--seed S] [--framing] [--json]
 #include <fmt/core.h>
@@ -20,6 +20,7 @@
 
 #include "model/ici/network.hpp"
 #include "model/ici/slice.hpp"
+#include "optical_option.hpp"
 
 using namespace weft::ici;
 using Json = nlohmann::ordered_json;
@@ -45,6 +46,8 @@ struct Options {
   unsigned head_cycles = 0, channel_cycles = 0;
   unsigned x_first = 0;  // pairs of channels; 0: routes of DMA
   bool datelines_ahead = false;
+  double optical_us = 0;
+  OpticalLinks optical;  // of the slice
   RouterLimits router;
   uint64_t seed = 1;
   bool framing = false;
@@ -84,6 +87,7 @@ NetworkOptions network_options(const Options& options, uint64_t link_bytes_per_s
   const auto one = cycle(options, link_bytes_per_second);
   if (options.hop_cycles != 0) out.hop_latency = options.hop_cycles * one;
   if (options.datelines_ahead) out.datelines = Datelines::kAhead;
+  out.optical = options.optical;
   out.router = options.router;
   out.router.head_delay = options.head_cycles * one;
   out.router.channel_delay = options.channel_cycles * one;
@@ -337,9 +341,10 @@ int main(int argc, char** argv) {
   app.add_option("--flits", options.flits, "uniform: of a packet; a link carries one a cycle")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
-  app.add_option("--hop-cycles", options.hop_cycles, "uniform: latency of a hop; 0: a chip's")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 1'000'000));
+  auto* hop_cycles = app.add_option("--hop-cycles", options.hop_cycles, "uniform: latency of a hop; 0: a chip's")
+                         ->capture_default_str()
+                         ->check(CLI::Range(0, 1'000'000));
+  const auto* optical = add_optical_option(app, options.optical_us)->excludes(hop_cycles);
   app.add_flag("--datelines-ahead", options.datelines_ahead,
                "packets that will cross a ring's dateline take its second channel from where they enter the ring");
   app.add_flag("--crossbar", options.router.crossbar, "an input of a router passes on one packet at a time");
@@ -371,6 +376,18 @@ int main(int argc, char** argv) {
     return 2;
   }
   const auto& slice = std::get<Slice>(parsed);
+  if (optical->count() != 0 && pattern != "all-to-all" && pattern != "uniform") {
+    fmt::print(stderr, "ici_saturation: --optical-us: {}\n",
+               pattern == "load" ? "a load is packets that cross a link, whatever they take"
+                                 : "chips in a row have no cubes: it goes with all-to-all and uniform");
+    return 2;
+  }
+  const auto links = optical_links_of(*optical, options.optical_us, slice);
+  if (const auto* error = std::get_if<std::string>(&links)) {
+    fmt::print(stderr, "ici_saturation: {}\n", *error);
+    return 2;
+  }
+  options.optical = std::get<OpticalLinks>(links);
   const auto found = pattern == "load"         ? Json{{"largest_load", largest_load(slice.topology())}}
                      : pattern == "all-to-all" ? all_to_all(options, slice)
                      : pattern == "uniform" ? (options.offered > 0 ? offered(options, slice) : uniform(options, slice))

@@ -34,6 +34,17 @@ class Replay(ReplayTest):
         # two links on, by both ways at once: 16 MiB from corner to corner, which is published as E1
         self.both([[send(1, 1, 16 << 20)], [receive(1, 0, 16 << 20)]], (16 << 20) / 2 / LINK + 6 * HOP, "--slice", "v5e-4x4", "--chips", "0,15")
 
+    def test_a_message_over_an_optical_link_takes_what_it_takes(self):
+        # from the end of one cube to the beginning of the next: one hop, 45 GB/s on its one way
+        ranks = [[send(1, 1, 4_500_000)], [receive(1, 0, 4_500_000)]]
+        for us, options in ((HOP, ()), (7.5, ("--optical-us", 7.5))):
+            self.both(ranks, 100 + us, "--slice", "v4-4x4x12", "--chips", "48,64", *options)
+        self.both(ranks, 100 + HOP, "--slice", "v4-4x4x12", "--chips", "64,80", "--optical-us", 7.5)  # within a cube
+        for us, slice_, words in ((3, "v5e-4x4", "ici_replay: --optical-us: slice v5e-4x4 is not made of cubes"), (0.5, "v4-4x4x4", "ici_replay: --optical-us: 0.5 us: an optical link takes 1 us")):
+            code, out, err = self.run_replay("job", "--slice", slice_, "--optical-us", us)
+            self.assertEqual((code, out), (2, ""), err)
+            self.assertIn(words, err)
+
     def test_collectives_of_a_whole_slice_take_their_closed_forms(self):
         size = 16 << 20
         for kind, per_rank, expected in (("ALL_REDUCE", size, 2 * ring_gather(size, 16)), ("ALL_GATHER", size // 16, ring_gather(size, 16)), ("REDUCE_SCATTER", size, ring_gather(size, 16)),

@@ -48,6 +48,23 @@ TEST_CASE("a trace of one all-reduce takes its closed form, by flows within 0.1 
   }
 }
 
+TEST_CASE("an all-reduce takes its closed form whatever optical links take") {
+  const auto slice = slice_of("v5p-4x4x8");
+  const auto job = collective_job(CollectiveType::kAllReduce, 32 << 20, slice.chips());
+  for (const double us : {3.0, 10.0}) {
+    const auto optical = std::get<weft::ici::OpticalLinks>(slice.optical_links(us));
+    const weft::ici::LinkRate rate{.bytes_per_second = static_cast<double>(slice.generation->link_bytes_per_second),
+                                   .optical = optical};
+    const double exact = 2 * weft::ici::all_gather_us(slice.topology(), 32 << 20, 7, rate, true);
+    INFO(us << " us");
+    for (const auto grain : {Grain::kFlows, Grain::kPackets}) {
+      const auto result = replay(slice, {placed(job)}, {.grain = grain, .framing = false, .optical = optical});
+      CHECK(microseconds(std::get<ReplayResult>(result).end) ==
+            Approx(exact).epsilon(grain == Grain::kFlows ? 1e-3 : 2e-2));
+    }
+  }
+}
+
 TEST_CASE("ranks that wait for each other are told, with the nodes") {
   const auto crossed = job_of({{receive(1, 1, 8), send(2, 1, 8, {1})}, {receive(1, 0, 8), send(2, 0, 8, {1})}});
   CHECK_THAT(error_of("v5e-2x1", {placed(crossed)}),
