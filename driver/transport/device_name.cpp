@@ -40,8 +40,9 @@ bool are_cores(std::string_view value) {
 
 /// What is wrong with the option; empty: nothing, and it is set.
 std::string set_option(DeviceName& name, std::string_view key, std::string_view value) {
-  if (name.slice && key != "core" && key != "array" && key != "manager" && key != "trace" && key != "record")
-    return fmt::format("option '{}': a slice has core, array, manager, trace and record only", key);
+  constexpr std::string_view kOfSlices[] = {"core", "array", "manager", "trace", "record", "optical-us"};
+  if (name.slice && std::ranges::find(kOfSlices, key) == std::end(kOfSlices))
+    return fmt::format("option '{}': a slice has core, array, manager, trace, record and optical-us only", key);
   if (value.empty()) return fmt::format("option '{}' has no value", key);
   if (key == "core") {
     if (name.slice ? !are_cores(value) : !is_core(value))
@@ -66,6 +67,8 @@ std::string set_option(DeviceName& name, std::string_view key, std::string_view 
     name.mismatch_report_file = value;
   } else if (key == "record") {
     name.record_file = value;
+  } else if (key == "optical-us" && name.slice) {
+    name.optical_us = value;
   } else {
     return fmt::format(
         "option '{}': core, array, manager, wave, wave-from, wave-to, trace, "

@@ -26,6 +26,7 @@ struct DeviceName {
   bool slice = false;  ///< of a simulator: target is a slice
   uint32_t chips = 1;  ///< of the slice
   std::string record_file;
+  std::string optical_us;  ///< of a slice: microseconds of links between cubes
 };
 
 /// Chips that a simulator of our own has at most: ICI_CHIP has 16 bits for their number, and 0xffff is no chip.
@@ -37,7 +38,8 @@ Result<DeviceName> parse_device_name(std::string_view text);
 /// The name of a slice: a simulator of our own by the slice's name, "nano-2x2" or "v5e-4x4" (the simulator knows the
 /// rules of slices and refuses those that cannot be), or the directory in which a weft-sim --slice listens. The core is
 /// fast unless given; with a list, separated by commas, each chip has its own. `array`, `manager`, `trace` and `record`
-/// are possible too: one for all chips, one file for all chips and links, a folder with a file for each chip. INVALID_ARGUMENT as above.
+/// are possible too: one for all chips, one file for all chips and links, a folder with a file for each chip; and
+/// `optical-us`, which the simulator judges. INVALID_ARGUMENT as above.
 Result<DeviceName> parse_slice_name(std::string_view text);
 
 /// Environment variables that change how a simulator of our own is started, so that a program runs again with waves, or

@@ -72,6 +72,7 @@ std::vector<std::string> arguments_of(const DeviceName& name, const std::string&
   add("--trace", name.trace_file);
   add("--mismatch-report", name.mismatch_report_file);
   add("--record", name.record_file);
+  add("--optical-us", name.optical_us);
   return arguments;
 }
 

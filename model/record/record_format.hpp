@@ -14,7 +14,8 @@
 namespace weft::record {
 
 inline constexpr std::array<char, 8> kMagic = {'W', 'E', 'F', 'T', 'R', 'E', 'C', '\n'};
-inline constexpr uint32_t kVersion = 3;  ///< 2: without kSlice and kMoment; 1: as 2, but without kObserverResets
+/// 3: a kSlice without the latency of optical links; 2: without kSlice and kMoment; 1: as 2, but without kObserverResets
+inline constexpr uint32_t kVersion = 4;
 inline constexpr size_t kPresetBytes = 28;
 
 /// What the chip was: a replay makes the same one.
@@ -77,7 +78,8 @@ enum class RecordKind : uint8_t {
   kInterrupt = 10,       ///< function, vector, cycles since the last cycle told
   kPage = 11,            ///< kPageBytes of data: defines the next page number
   kObserverResets = 12,  ///< function: by the management socket
-  kSlice = 13,   ///< the first record of a chip of a slice: its number, the slice's chips, bytes, the slice's name
+  kSlice = 13,   ///< the first record of a chip of a slice: its number, the slice's chips, bytes, the slice's name,
+                 ///< femtoseconds that optical links take (0: as other links)
   kMoment = 14,  ///< of a slice in place of kRun: femtoseconds since the last one, stop (chip::Moment),
                  ///< Standstill::Kind
 };

@@ -55,6 +55,7 @@ std::unique_ptr<Recorder> Recorder::make(const std::string& path, const chip::Ch
   out.number(place.chips);
   out.number(place.slice.size());
   out.data(std::as_bytes(std::span(place.slice)));
+  out.number(place.optical_fs);
   recorder->emit();
   return recorder;
 }

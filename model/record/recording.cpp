@@ -20,6 +20,7 @@ constexpr unsigned kMaxVector = 64;
 constexpr unsigned kMaxFds = 64;
 constexpr unsigned kStandstills = 3, kStandstillsOfSlices = 2;
 constexpr unsigned kAccessorKinds = 4;
+constexpr uint32_t kFirstWithOptical = 4;  // version whose kSlice has the latency of optical links
 
 uint32_t crc_of(uint32_t crc, std::span<const std::byte> bytes) {
   return static_cast<uint32_t>(
@@ -188,7 +189,7 @@ class RecordingReader {
     if (read_ != 0 || chip >= chips || chips > UINT16_MAX || bytes == 0 || bytes > kMaxSliceNameBytes) return false;
     const auto name = in.data(bytes);
     out_.place_ = {std::string(reinterpret_cast<const char*>(name.data()), name.size()), static_cast<uint32_t>(chip),
-                   static_cast<uint32_t>(chips)};
+                   static_cast<uint32_t>(chips), out_.header_.version >= kFirstWithOptical ? in.number() : 0};
     return in.ok();
   }
 

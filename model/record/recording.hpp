@@ -15,6 +15,7 @@ namespace weft::record {
 struct SlicePlace {
   std::string slice;
   uint32_t chip = 0, chips = 1;
+  uint64_t optical_fs = 0;  ///< latency of links between cubes, in femtoseconds; 0: as that of other links
 };
 
 /// One record; which fields mean something depends on its kind (record_format.hpp).

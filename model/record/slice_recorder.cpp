@@ -13,8 +13,7 @@ std::string chip_path(const std::string& folder, uint32_t chip) {
   return fmt::format("{}/chip{}.weftrec", folder, chip);
 }
 
-std::unique_ptr<SliceRecorder> SliceRecorder::make(const std::string& folder, const std::string& slice,
-                                                   uint32_t slice_chips, uint32_t first,
+std::unique_ptr<SliceRecorder> SliceRecorder::make(const std::string& folder, const SlicePlace& first,
                                                    const std::vector<chip::ChipOptions>& chips, HazardCheck hazards,
                                                    std::string& error) {
   std::error_code why;
@@ -27,7 +26,9 @@ std::unique_ptr<SliceRecorder> SliceRecorder::make(const std::string& folder, co
   auto recorder = std::make_unique<SliceRecorder>();
   recorder->functions_ = chips.front().functions;
   for (uint32_t i = 0; i < chips.size(); i++) {
-    auto chip = Recorder::make(chip_path(folder, first + i), chips[i], {slice, first + i, slice_chips}, hazards, error);
+    SlicePlace place = first;
+    place.chip += i;
+    auto chip = Recorder::make(chip_path(folder, place.chip), chips[i], place, hazards, error);
     if (chip == nullptr) return nullptr;
     chip->on_exit([all = recorder.get()] { all->finish(Ending::kInjected); });
     recorder->chips_.push_back(std::move(chip));

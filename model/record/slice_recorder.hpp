@@ -16,11 +16,11 @@ namespace weft::record {
 /// tells how many there were. Single-threaded, like the simulator.
 class SliceRecorder final : public server::MessageLog {
  public:
-  /// Starts the files of chips `first` and so on, one for each of `chips`, in `folder`, which is made if it is not
-  /// there. nullptr and a message in `error`.
-  static std::unique_ptr<SliceRecorder> make(const std::string& folder, const std::string& slice, uint32_t slice_chips,
-                                             uint32_t first, const std::vector<chip::ChipOptions>& chips,
-                                             HazardCheck hazards, std::string& error);
+  /// Starts the files of the chip at `first` and those behind it, one for each of `chips`, in `folder`, which is made
+  /// if it is not there. nullptr and a message in `error`.
+  static std::unique_ptr<SliceRecorder> make(const std::string& folder, const SlicePlace& first,
+                                             const std::vector<chip::ChipOptions>& chips, HazardCheck hazards,
+                                             std::string& error);
 
   /// As those of Recorder.
   void attach(chip::Simulation& simulation);

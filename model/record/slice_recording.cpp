@@ -15,6 +15,8 @@ std::string difference(const Recording& first, const Recording& other, uint32_t 
   if (other.place().slice != first.place().slice || other.place().chips != first.place().chips)
     return fmt::format("it is of slice '{}' with {} chips, chip 0 of slice '{}' with {}", other.place().slice,
                        other.place().chips, first.place().slice, first.place().chips);
+  if (other.place().optical_fs != first.place().optical_fs)
+    return "its slice's optical links took another time than those of chip 0's";
   if (other.place().chip != chip) return fmt::format("it is of chip {}", other.place().chip);
   if (a.preset != b.preset || a.fingerprint != b.fingerprint || a.functions != b.functions)
     return "its chip is another one than chip 0";

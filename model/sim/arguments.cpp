@@ -46,13 +46,12 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
          "with --processes or --mpi: write to this file (JSON) how many windows of simulated time there were, the "
          "processor time of all processes and of the busiest one in each, and the wall-clock time, in ns")
       ->envname("WEFT_METER");
-  auto* optical =
-      app.add_option(
-             "--optical-us", arguments.optical_us,
-             "with a slice of v4 or v5p that is made of cubes: microseconds of a hop by the optical switches between "
-             "cubes, 1 to 1000; default: 1, as of other hops")
-          ->check(CLI::Range(1.0, ici::kMostOpticalUs))
-          ->needs(slice);
+  app.add_option(
+         "--optical-us", arguments.optical_us,
+         "with a slice of v4 or v5p that is made of cubes: microseconds of a hop by the optical switches between "
+         "cubes, 1 to 1000; default: 1, as of other hops")
+      ->check(CLI::Range(1.0, ici::kMostOpticalUs))
+      ->needs(slice);
   app.add_option("--core", arguments.core,
                  "tensor core: rtl, fast, or lockstep (both compared); with --slice one for all chips, or a list with "
                  "one for each, separated by commas; default: fast, or the recorded one");
@@ -130,8 +129,7 @@ std::optional<Arguments> parse_arguments(int argc, char** argv, int& exit_code) 
                      "record everything that passes between the chip and its hosts to this file, with --slice to a "
                      "file for each chip in this folder (%p: the process id)")
           ->excludes(map_doorbells)  // a replay's clients map nothing
-          ->excludes(timing_only)
-          ->excludes(optical);  // a recording does not tell it
+          ->excludes(timing_only);
   auto* replay = app.add_option("--replay", arguments.replay,
                                 "replay this recording, a file or a slice's folder, instead of serving, and compare")
                      ->excludes(record);

@@ -101,6 +101,7 @@ int replay(Arguments arguments) {
   if (arguments.image != nullptr && arguments.manager == "native") return complain(kExitUsage, kImageNeedsProcessor);
   arguments.chip = first.preset();
   arguments.slice = first.place().slice;
+  arguments.optical_us = ici::microseconds(first.place().optical_fs);
   const Simulated simulated = find_simulated(arguments, error);
   if (!error.empty()) return complain(kExitUsage, error);
   if (simulated.kinds.size() != recordings.size() || simulated.preset != preset)

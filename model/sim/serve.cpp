@@ -90,8 +90,9 @@ struct Recorders {
   std::vector<chip::ChipOptions> options;
   for (uint32_t i = share.first(chips); i < share.end(chips); i++)
     options.push_back(chip_options(arguments, simulated, i, nullptr));
-  out.slice = record::SliceRecorder::make(arguments.record, simulated.slice->name(), chips, share.first(chips), options,
-                                          hazards, error);
+  const record::SlicePlace first{simulated.slice->name(), share.first(chips), chips,
+                                 static_cast<uint64_t>(simulated.optical.latency)};
+  out.slice = record::SliceRecorder::make(arguments.record, first, options, hazards, error);
   return start(out.slice);
 }
 

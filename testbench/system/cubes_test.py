@@ -11,11 +11,21 @@ WRONG_INPUT = 2
 
 
 class Cubes(WeftTest):
+    def setUp(self):
+        super().setUp()
+        self.simulators = []
+
     def serve(self, name, folder, processes=1, options=()):
         simulator = self.start("--slice", name, "--processes", processes, "--listen", self.path(folder), *options, program=WEFT_SIM)
         self.addCleanup(simulator.communicate)
         self.addCleanup(simulator.kill)
+        self.simulators.append(simulator)
         wait_for(lambda: os.path.exists(self.path(f"{folder}/chip3-function0.sock")), "sockets of the slice", 60)
+
+    def end_simulators(self):
+        for simulator in self.simulators:
+            simulator.terminate()
+            self.assertEqual(simulator.wait(60), 0)
 
     def ask(self, request, folder):
         with socket.socket(socket.AF_UNIX) as observer:
@@ -63,10 +73,29 @@ class Cubes(WeftTest):
     def test_slices_and_latencies_of_which_there_are_no_optical_links(self):
         for arguments, words in ((("--slice", "v5e-4x4", "--optical-us", 3), "slice v5e-4x4 is not made of cubes of 4x4x4 chips"),
                                  (("--slice", "v4-4x4x4", "--optical-us", 0.5), "0.5 not in range 1"), (("--slice", "v4-4x4x4", "--optical-us", 1001), "1001 not in range"),
-                                 (("--chip", "nano", "--optical-us", 3), "--slice"), (("--slice", "v4-4x4x4", "--optical-us", 3, "--record", self.path("r")), "--record")):
+                                 (("--chip", "nano", "--optical-us", 3), "--slice"), (("--replay", self.path("r"), "--optical-us", 3), "--optical-us requires --slice")):
             code, _, err = self.run_weft(*arguments, "--listen", self.path("none"), program=WEFT_SIM)
             self.assertNotEqual(code, 0)
             self.assertIn(words, err)
+
+    def test_a_simulator_of_its_own_is_told_what_optical_links_take(self):
+        collective = ("collective", "all-reduce", "--slice", "v4-4x4x8", "--axis", "z", "--bytes", 4096)
+        near, far = (self.weft_json(*collective, "--optical-us", us) for us in (1, 6))
+        self.assertEqual((near["differing"], far["differing"]), (0, 0))
+        self.assertGreater(far["device_cycles"], near["device_cycles"] + 2 * 5 * 1050)  # as above
+        for us, slice_, words in ((3, "v5e-4x4", "slice v5e-4x4 is not made of cubes of 4x4x4 chips"), ("0.5", "v4-4x4x8", "0.5 not in range 1"), ("x", "v4-4x4x8", "--optical-us")):
+            code, out, err = self.run_weft("collective", "all-reduce", "--slice", slice_, "--optical-us", us)
+            self.assertEqual((code, out), (WRONG_INPUT, ""), err)
+            self.assertIn(words, err)
+
+    def test_a_recording_is_replayed_with_its_optical_links(self):
+        self.serve("v4-4x4x8", "served", options=("--optical-us", 6.5, "--record", self.path("far")))
+        wait_for(lambda: os.path.exists(self.path("served/chip127-function0.sock")), "sockets of the slice", 60)
+        found = self.weft_json("collective", "all-reduce", "--axis", "z", "--bytes", 4096, "--listen", "served")
+        self.assertEqual(found["differing"], 0)
+        self.end_simulators()
+        report = self.weft_json("replay", "far")
+        self.assertTrue(report["identical"] and report["cycles_compared"])
 
     def test_a_recorded_slice_keeps_its_cubes(self):
         self.serve("v4-4x4x4", "recorded", options=("--record", self.path("r")))

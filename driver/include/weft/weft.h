@@ -265,7 +265,8 @@ WEFT_MUST_USE weft_status weft_event_get_news(weft_event* event, weft_device_new
 
 /** Opens and boots all chips of a slice.
  *  name: "sim:<slice>[?core=<kind>|<kind>,<kind>,...&array=<form>]" starts a simulator with all of them
- * ("sim:nano-2x2", "sim:v5e-4x4"), fast cores unless told; "vfio-user:<directory>" connects to the
+ * ("sim:nano-2x2", "sim:v5e-4x4"), fast cores unless told, optical-us=<microseconds> for links between cubes (v4, v5p);
+ * "vfio-user:<directory>" connects to the
  *        sockets of a weft-sim --slice that listens there. Each chip takes about six open files of the process
  *        (RLIMIT_NOFILE).
  *  Errors of weft_open; INVALID_ARGUMENT too for a slice that its generation's rules forbid: the message names the

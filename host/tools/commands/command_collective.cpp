@@ -44,7 +44,7 @@ const std::map<std::string, CollectiveAlgorithm> kAlgorithms{{"auto", Collective
                                                              {"direct", CollectiveAlgorithm::kDirect}};
 
 struct Arguments {
-  std::string kind, slice, directory, core = "fast", axis = "x", dtype = "f32", algorithm = "auto", trace;
+  std::string kind, slice, directory, core = "fast", axis = "x", dtype = "f32", algorithm = "auto", trace, optical_us;
   uint64_t bytes = 65536, seed = 1;
   std::vector<std::string> groups;
   unsigned root = 0, shift = 1;
@@ -168,12 +168,14 @@ int collective(const Arguments& a) {
   if (a.hosts.slices > 1)
     return collective_over_slices({.slice = a.slice,
                                    .core = a.core,
+                                   .optical_us = a.optical_us,
                                    .axis = a.groups.empty() ? a.axis : "groups",
                                    .dtype = a.dtype,
                                    .seed = a.seed,
                                    .json = a.json},
                                   a.hosts, c);
   std::string name = a.slice.empty() ? "vfio-user:" + a.directory : fmt::format("sim:{}?core={}", a.slice, a.core);
+  if (!a.optical_us.empty()) name += "&optical-us=" + a.optical_us;
   if (!a.trace.empty()) {
     if (auto status = check_regular(a.trace); !status.ok()) return fail(status.error());
     name += "&trace=" + a.trace;
@@ -226,6 +228,11 @@ void register_collective(CLI::App& app, Action& action) {
           ->excludes(slice);
   command->add_option("--core", a->core, "core of each chip: fast, rtl or lockstep")
       ->capture_default_str()
+      ->excludes(directory);
+  command
+      ->add_option("--optical-us", a->optical_us,
+                   "slices of v4 or v5p made of cubes: microseconds of a hop between cubes, 1 to 1000; default: 1, as "
+                   "of other hops")
       ->excludes(directory);
   auto* axis = command->add_option("--axis", a->axis, "axes whose chips are a group: x, y, z, xy, ...");
   axis->capture_default_str();

@@ -122,7 +122,8 @@ int collective_over_slices(const MultisliceArguments& a, const HostOptions& opti
     return fail(Error{WEFT_ERROR_INVALID_ARGUMENT, "--slices: over several slices there is only all-reduce"});
   const auto hosts = with_known_hosts(options, a.slice);
   if (!hosts.ok()) return fail(hosts.error());
-  const std::string name = fmt::format("sim:{}?core={}", a.slice, a.core);
+  std::string name = fmt::format("sim:{}?core={}", a.slice, a.core);
+  if (!a.optical_us.empty()) name += "&optical-us=" + a.optical_us;
   auto session = runtime::MultisliceSession::open(std::vector<std::string>(options.slices, name));
   if (!session.ok()) return fail(session.error());
   const compiler::SliceShape& shape = session.value().shape();

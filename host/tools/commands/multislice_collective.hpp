@@ -16,7 +16,7 @@ namespace weft::tools {
 void add_host_options(CLI::App& app, HostOptions& options);
 
 struct MultisliceArguments {
-  std::string slice, core, axis, dtype;  ///< as the command line says them
+  std::string slice, core, optical_us, axis, dtype;  ///< as the command line says them
   uint64_t seed = 1;
   bool json = false;
 };

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -68,12 +69,13 @@ class HandMade {
     out_.byte(kind);
     end();
   }
-  void slice(const std::string& name, uint64_t chip, uint64_t chips) {
+  void slice(const std::string& name, uint64_t chip, uint64_t chips, std::optional<uint64_t> optical_fs = 0) {
     start(record::RecordKind::kSlice);
     out_.number(chip);
     out_.number(chips);
     out_.number(name.size());
     out_.data(std::as_bytes(std::span(name)));
+    if (optical_fs) out_.number(*optical_fs);
     end();
   }
   void moment(uint64_t femtoseconds, uint64_t stop, uint8_t kind = 0) {

@@ -81,6 +81,27 @@ TEST_CASE("a chip of a slice has its place and moments in place of cycles") {
   CHECK(max_pages(9000) == 64);
 }
 
+TEST_CASE("a chip of a slice tells what its optical links take and none did in version 3") {
+  HandMade made;
+  made.slice("v4-4x4x8", 3, 128, 6'500'000'000);
+  made.moment(1'000'000, 0);
+  const auto recording = made.load();
+  CHECK(recording->place().optical_fs == 6'500'000'000);
+  CHECK(recording->records().size() == 1);
+  FileHeader header = test::header_of();
+  header.version = 3;
+  HandMade older(header);
+  older.slice("v4-4x4x8", 3, 128, {});
+  older.moment(1'000'000, 0);
+  const auto old = older.load();
+  CHECK(old->place().optical_fs == 0);
+  CHECK(old->records().size() == 1);
+  HandMade cut;  // of this version, without it
+  cut.slice("v4-4x4x8", 3, 128, {});
+  cut.finish();
+  CHECK_THAT(complaint(cut.file.path()), Contains("a record that is none"));
+}
+
 TEST_CASE("places and moments that cannot be are refused") {
   const auto complaint_of = [](const auto& fill) {
     HandMade made;
@@ -217,7 +238,7 @@ TEST_CASE("other files, versions and presets are told apart") {
   HandMade made(header);
   made.finish();
   CHECK_THAT(complaint(made.file.path()),
-             Contains("byte 8: a recording of version 4; this program reads versions 1 to 3"));
+             Contains("byte 8: a recording of version 5; this program reads versions 1 to 4"));
   CHECK_THAT(complaint("/nowhere/x"), Contains("cannot be read"));
 }
 

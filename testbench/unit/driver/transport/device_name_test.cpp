@@ -71,27 +71,28 @@ TEST_CASE("the names of slices") {
   CHECK(name.value().chips == 8);
   CHECK(name.value().core == "rtl,fast");
   CHECK(parse_slice_name("sim:v5e-4x4").value().core == "fast");
+  CHECK(parse_slice_name("sim:v4-4x4x8?core=fast&optical-us=2.5").value().optical_us == "2.5");
   CHECK(parse_slice_name("sim:v5p-4x4x4_twisted").value().chips == 64);
   CHECK(parse_slice_name("vfio-user:/run/weft").value().target == "/run/weft");
 }
 
 TEST_CASE("a wrong name of a slice is refused with what is possible") {
-  const auto [text, why] = GENERATE(
-      table<std::string, std::string>({{"", "are possible"},
-                                       {"mock", "are possible"},
-                                       {"vfio-user:", "directory"},
-                                       {"sim:nano", "as in nano-2x2"},
-                                       {"sim:-2x2", "as in"},
-                                       {"sim:nano-2", "as in"},
-                                       {"sim:nano-2x", "as in"},
-                                       {"sim:nano-0x2", "as in"},
-                                       {"sim:nano-2x2x2x2", "as in"},
-                                       {"sim:nano-99999x2", "as in"},
-                                       {"sim:nano-2x2_twistedly", "as in"},
-                                       {"sim:nano-9999x9999x9999", "at most 65534"},
-                                       {"sim:nano-2x2?core=slow", "rtl, fast and"},
-                                       {"sim:nano-2x2?core=fast,", "rtl, fast and"},
-                                       {"sim:nano-2x2?wave=f", "core, array, manager, trace and record only"}}));
+  const auto [text, why] = GENERATE(table<std::string, std::string>(
+      {{"", "are possible"},
+       {"mock", "are possible"},
+       {"vfio-user:", "directory"},
+       {"sim:nano", "as in nano-2x2"},
+       {"sim:-2x2", "as in"},
+       {"sim:nano-2", "as in"},
+       {"sim:nano-2x", "as in"},
+       {"sim:nano-0x2", "as in"},
+       {"sim:nano-2x2x2x2", "as in"},
+       {"sim:nano-99999x2", "as in"},
+       {"sim:nano-2x2_twistedly", "as in"},
+       {"sim:nano-9999x9999x9999", "at most 65534"},
+       {"sim:nano-2x2?core=slow", "rtl, fast and"},
+       {"sim:nano-2x2?core=fast,", "rtl, fast and"},
+       {"sim:nano-2x2?wave=f", "core, array, manager, trace, record and optical-us only"}}));
   CAPTURE(text);
   const auto name = parse_slice_name(text);
   REQUIRE_FALSE(name.ok());
