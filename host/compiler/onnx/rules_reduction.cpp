@@ -67,7 +67,7 @@ void reduce_log_sum(Node& n) {
 void reduce_log_sum_exp(Node& n) {
   reduction(n, [&](ValueId x, const Dims& axes, Keep keep) {
     const ElementType type = n.b.element(x);
-    const ValueId wide = n.b.convert(x, ElementType::kF64);
+    const ValueId wide = type == ElementType::kF32 ? x : n.b.convert(x, ElementType::kF64);
     const ValueId largest = n.b.reduce("maximum", wide, axes, Keep::kYes);
     // An infinite largest element is the result itself.
     const ValueId finite = n.b.compare("lt", n.b.unary(OpKind::kAbs, largest), n.b.like(largest, HUGE_VAL));
