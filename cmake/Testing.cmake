@@ -70,3 +70,12 @@ function(weft_c_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
 endfunction()
+
+# weft_gate_cores(TEST ..): these need cores that are not in the build (testbench/gate_cores): label gate.
+function(weft_gate_cores)
+  foreach(test ${ARGN})
+    set_property(TEST "${test}" APPEND PROPERTY LABELS gate)
+    set_property(TEST "${test}" APPEND PROPERTY ENVIRONMENT "WEFT_CORES=${CMAKE_BINARY_DIR}/gate_cores")
+    set_property(TEST "${test}" APPEND PROPERTY FIXTURES_REQUIRED gate_cores)
+  endforeach()
+endfunction()

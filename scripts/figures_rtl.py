@@ -124,9 +124,9 @@ def speed(tools):
                         ("fast core, v5e-1mxu", ("2048x2048x2048", "v5e-1mxu", "fast"))):
         shape, chip, core = words
         chip, _, option = chip.partition("?")
-        command = [tools.program("weft"), "gemm", "--shape", shape, "--chip", chip, "--core", core, "--json"]
+        command = ["testbench/gate_cores/with_gate_cores", tools.build, tools.program("weft"), "gemm", "--shape", shape, "--chip", chip, "--core", core, "--json"]
         env = {**os.environ, "WEFT_SIM": tools.program("weft-sim"), **({"WEFT_ARRAY": option.partition("=")[2]} if option else {})}
-        best = max(json.loads(tools.run(command, LIMIT_S, env=env))["simulated_macs_per_second"] for _ in range(tools.repetitions))
+        best = max(json.loads(tools.run(command, LIMIT_S, env=env, cwd=tools.root))["simulated_macs_per_second"] for _ in range(tools.repetitions))
         rows.append(row(f"speed, {name}", best / 1e6, "M MAC/s", "stated", None))
     return rows
 

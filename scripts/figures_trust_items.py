@@ -29,7 +29,7 @@ ITEMS = (
         "random: 60 compiled programs at nano with four MXUs take the same cycles on both", "random: 100 programs of commands at nano take the same cycles on both",
         "random: 60 programs of commands at nano with four MXUs take the same cycles on both", "random: 60 illegal programs at nano end in the same cycle on both",
         "random_program_test:the comparison of both cores has 2,000 compiled programs, and commands in random order, legal and not",
-        "fast_against_rtl: the fast core's cycles equal the RTL's")),
+        "fast_against_rtl: the fast core's cycles equal the RTL's*")),
     Item(4, "pages show what is printed now", "what each command prints when the test runs it", "16 of 63 commands differed", tests=("transcripts_test",)),
     Item(5, "engines stand still before memory is given back", "the pattern that the test wrote into the memory",
          '"65536 (0x10000) == 0 ... bad doorbell, the core writes HBM, sim:nano?core=fast"; of a client that left, "9 == 7"',

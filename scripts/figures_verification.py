@@ -34,7 +34,7 @@ def random_run(tools):
     if "random" not in tools.kept:
         out = folder(tools) / "random.json"
         level = "ci" if tools.level == "ci" else "nightly"
-        script(tools, tools.program("random_programs"), "--level", level, "--jobs", os.cpu_count(), "--keep-going", "--json", out)
+        script(tools, "testbench/gate_cores/with_gate_cores", tools.build, tools.program("random_programs"), "--level", level, "--jobs", os.cpu_count(), "--keep-going", "--json", out)
         tools.kept["random"] = read(tools, out)
     return tools.kept["random"]
 

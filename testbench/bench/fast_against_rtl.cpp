@@ -208,7 +208,7 @@ int main(int argc, char** argv) {
     else
       presets.emplace_back(argv[i]);
   }
-  if (presets.empty()) presets = {"nano", "nano-4mxu", "mini", "small", "v5e-1mxu"};
+  if (presets.empty()) presets = {"nano", "nano-4mxu", "small", "v5e-1mxu"};
   int bad = 0;
   for (const auto& preset : presets) {
     const spec::Chip& chip = *spec::find_chip(preset);

@@ -27,7 +27,9 @@ def documented():
 
 
 def built(key):
-    """The presets whose RTL this build has."""
+    """The presets whose RTL this build has; or, for a run on others, those of the environment."""
+    if key in os.environ:
+        return os.environ[key].split()
     found = re.search(rf"^{key}:STRING=(.*)$", (BUILD / "CMakeCache.txt").read_text(), flags=re.M)
     return [chip for chip in found[1].split(";") if chip] if found else []
 
@@ -42,6 +44,10 @@ def lane(word, index, bits):
 
 
 class Waves(WeftTest):
+    def start(self, *arguments, **options):
+        """With the modules that ctest names (testbench/gate_cores), if it does."""
+        return super().start(*arguments, environment={key: value for key, value in os.environ.items() if key == "WEFT_CORES"}, **options)
+
     def product(self, chip, *arguments):
         """A product with small whole numbers: its operands, its result, and at_each(signal) of the waves."""
         size = CHIPS[chip][0]
@@ -106,7 +112,7 @@ class Waves(WeftTest):
 
     def test_weights_rows_and_sums_of_every_preset_are_what_the_program_multiplies(self):
         chips = built("WEFT_RTL_CHIPS")
-        self.assertIn("nano", chips)
+        self.assertTrue(chips)
         for chip in chips:
             with self.subTest(chip=chip):
                 self.check(chip)
