@@ -6,13 +6,12 @@
 
 #include "testbench/rtl/dma/dma_difference.hpp"
 
-namespace weft::bench {
-namespace {
+namespace weft::bench::dma_copy_test {
 
-constexpr uint64_t kHbmBytes = 1 << 18, kHostBytes = 1 << 16;
-constexpr uint64_t kVmemUsed = 1 << 18;  // bytes of VMEM in play
-constexpr unsigned kScratchWords = 64;   // written by the interference
-constexpr unsigned kInSegment = 3, kHostSegment = 4, kOutSegment = 31;
+inline constexpr uint64_t kHbmBytes = 1 << 18, kHostBytes = 1 << 16;
+inline constexpr uint64_t kVmemUsed = 1 << 18;  // bytes of VMEM in play
+inline constexpr unsigned kScratchWords = 64;   // written by the interference
+inline constexpr unsigned kInSegment = 3, kHostSegment = 4, kOutSegment = 31;
 
 struct Setup {
   std::array<Segment, 32> segments{};
@@ -90,8 +89,6 @@ spec::DmaCommand random_out(std::mt19937& random, uint16_t tag, unsigned part, u
     return c;
   }
 }
-
-}  // namespace
 
 TEST_CASE("random 4-D copies and fills, many in flight, move exactly their bytes") {
   const unsigned refuse_percent = GENERATE(0u, 25u, 75u);
@@ -219,4 +216,4 @@ TEST_CASE("a short command overtakes a long one on the other channel") {
   CHECK(bench.retired[1].tag == 1);
 }
 
-}  // namespace weft::bench
+}  // namespace weft::bench::dma_copy_test

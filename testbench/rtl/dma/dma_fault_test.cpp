@@ -6,12 +6,11 @@
 
 #include "testbench/rtl/dma/dma_reference.hpp"
 
-namespace weft::bench {
-namespace {
+namespace weft::bench::dma_fault_test {
 
-constexpr uint64_t kHbmBytes = 1 << 16;
-constexpr uint64_t kHbmBase = 0x2'0000'0000;
-constexpr unsigned kBothWays = 3, kReadOnly = 4, kWriteOnly = 5, kUnmapped = 6, kBeyond = 7;
+inline constexpr uint64_t kHbmBytes = 1 << 16;
+inline constexpr uint64_t kHbmBase = 0x2'0000'0000;
+inline constexpr unsigned kBothWays = 3, kReadOnly = 4, kWriteOnly = 5, kUnmapped = 6, kBeyond = 7;
 
 std::array<Segment, 32> prepare(DmaBench& bench) {
   std::array<Segment, 32> segments{};
@@ -67,8 +66,6 @@ void expect(const spec::DmaCommand& c, bool out) {
   CHECK(bench.vmem_image() == vmem);
   CHECK(bench.memory.space(WEFT_ADDRESS_SPACE_HBM).bytes == hbm);
 }
-
-}  // namespace
 
 TEST_CASE("each field that a DMA command may not hold is refused with its offset") {
   using Change = std::function<void(spec::DmaCommand&)>;
@@ -307,4 +304,4 @@ TEST_CASE("a refused command waits with its fault for the commands before it, an
   CHECK(bench.retired[0].tag == 1);
 }
 
-}  // namespace weft::bench
+}  // namespace weft::bench::dma_fault_test

@@ -9,14 +9,13 @@
 #include "testbench/rtl/dma/dma_indexed_reference.hpp"
 #include "weft/spec/command_fields.hpp"
 
-namespace weft::bench {
-namespace {
+namespace weft::bench::dma_indexed_test {
 
-constexpr uint64_t kHbmBytes = 1 << 18, kHbmBase = 0x3'0000'0000;
-constexpr uint64_t kVmemUsed = 1 << 17;       // bytes of VMEM in play
-constexpr uint64_t kIndexAt = kVmemUsed / 2;  // rows below, indices above
-constexpr unsigned kScratchWords = 64;
-constexpr unsigned kTables = 3, kReadOnly = 4, kWriteOnly = 5, kUnmapped = 6;
+inline constexpr uint64_t kHbmBytes = 1 << 18, kHbmBase = 0x3'0000'0000;
+inline constexpr uint64_t kVmemUsed = 1 << 17;       // bytes of VMEM in play
+inline constexpr uint64_t kIndexAt = kVmemUsed / 2;  // rows below, indices above
+inline constexpr unsigned kScratchWords = 64;
+inline constexpr unsigned kTables = 3, kReadOnly = 4, kWriteOnly = 5, kUnmapped = 6;
 
 std::array<Segment, 32> prepare(DmaBench& bench, std::mt19937& random) {
   std::array<Segment, 32> segments{};
@@ -87,8 +86,6 @@ bool draw(std::mt19937& random, bool out, unsigned part, unsigned parts, spec::I
                                                                     : static_cast<int32_t>(random() % c.table_rows));
   return true;
 }
-
-}  // namespace
 
 TEST_CASE("random gathers and scatters, many in flight, move exactly their rows") {
   const unsigned refuse_percent = GENERATE(0u, 25u, 75u);
@@ -361,4 +358,4 @@ TEST_CASE("rows of 512 bytes and more move at the memory's rate") {
     }
 }
 
-}  // namespace weft::bench
+}  // namespace weft::bench::dma_indexed_test

@@ -6,13 +6,12 @@
 #include "testbench/rtl/bench/stream.hpp"
 #include "testbench/rtl/dma/dma_reference.hpp"
 
-namespace weft::bench {
-namespace {
+namespace weft::bench::dma_remote_test {
 
-constexpr uint64_t kHbmBase = 0x3'0000'0000, kHbmBytes = 1 << 16;
-constexpr uint64_t kVmemUsed = 1 << 15, kThere = 1 << 20;  // bytes of VMEM read, and of the receiver's segment
-constexpr unsigned kSegment = 5;
-constexpr Place kPlace{.chip = 2, .chips = 4};
+inline constexpr uint64_t kHbmBase = 0x3'0000'0000, kHbmBytes = 1 << 16;
+inline constexpr uint64_t kVmemUsed = 1 << 15, kThere = 1 << 20;  // bytes of VMEM read, and of the receiver's segment
+inline constexpr unsigned kSegment = 5;
+inline constexpr Place kPlace{.chip = 2, .chips = 4};
 
 /// VMEM and HBM hold random bytes; the core is chip 2 of 4.
 std::array<Segment, 32> prepare(DmaBench& bench, std::mt19937& random) {
@@ -65,8 +64,6 @@ std::vector<RemoteBeat> expected_beats(const spec::DmaCommand& c, const std::vec
   all.back().last = true;
   return all;
 }
-
-}  // namespace
 
 TEST_CASE(
     "remote copies are announced in order, and their beats leave exactly, beside local ones, at every level of "
@@ -214,4 +211,4 @@ TEST_CASE(
   for (const auto& beat : bench.remote_beats) CHECK_FALSE(beat.last);
 }
 
-}  // namespace weft::bench
+}  // namespace weft::bench::dma_remote_test

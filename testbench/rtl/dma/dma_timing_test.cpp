@@ -6,12 +6,11 @@
 
 #include "testbench/rtl/dma/dma_reference.hpp"
 
-namespace weft::bench {
-namespace {
+namespace weft::bench::dma_timing_test {
 
-constexpr uint64_t kHbmBytes = 1 << 22;
-constexpr unsigned kSegment = 3;
-constexpr unsigned kHeldCommands = 8;  // a channel: dma_pkg::HeldCommands
+inline constexpr uint64_t kHbmBytes = 1 << 22;
+inline constexpr unsigned kSegment = 3;
+inline constexpr unsigned kHeldCommands = 8;  // a channel: dma_pkg::HeldCommands
 
 void prepare(DmaBench& bench) {
   bench.memory.space(WEFT_ADDRESS_SPACE_HBM) = {.base = 0, .bytes = std::vector<uint8_t>(kHbmBytes, 0x33)};
@@ -32,8 +31,6 @@ spec::DmaCommand command(bool out, uint8_t opcode, uint32_t bytes) {
 double hbm_bytes_per_cycle() {
   return static_cast<double>(kChip.hbm_bytes_per_second) / static_cast<double>(kChip.clock_hz);
 }
-
-}  // namespace
 
 TEST_CASE("one command's cycles are those of the formulas in rtl/dma/README.md") {
   const auto model = std::make_shared<DmaModel>();
@@ -221,4 +218,4 @@ TEST_CASE("commands of one beat follow each other on two channels") {
   CHECK(each <= 2.2);
 }
 
-}  // namespace weft::bench
+}  // namespace weft::bench::dma_timing_test

@@ -6,11 +6,8 @@
 
 #include "testbench/rtl/mxu/mxu_harness.hpp"
 
-namespace {
-using weft::mxu_bench::Harness;
-using weft::spec::MxuCommand;
-constexpr unsigned kN = Harness::kN;
-constexpr uint64_t kVmemBytes = uint64_t{Harness::kVmemWords} * 2 * kN;
+namespace weft::mxu_bench::check_test {
+inline constexpr uint64_t kVmemBytes = uint64_t{Harness::kVmemWords} * 2 * kN;
 
 MxuCommand legal() {
   MxuCommand c;
@@ -83,7 +80,6 @@ const std::vector<Case>& cases() {
   };
   return all;
 }
-}  // namespace
 
 TEST_CASE("each illegal command is refused with its code and address, and each legal neighbour is not") {
   Harness bench(1);
@@ -153,3 +149,5 @@ TEST_CASE("four commands are taken while none has retired, the fifth waits") {
   CHECK(bench.accepted[4] == bench.done[0] + 1);
   CHECK(bench.done.size() == 6);
 }
+
+}  // namespace weft::mxu_bench::check_test

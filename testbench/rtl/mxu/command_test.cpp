@@ -7,10 +7,7 @@
 #include "testbench/rtl/bench/mismatch.hpp"
 #include "testbench/rtl/mxu/mxu_harness.hpp"
 
-namespace {
-using weft::mxu_bench::Harness;
-using weft::mxu_bench::Reference;
-using weft::spec::MxuCommand;
+namespace weft::mxu_bench::command_test {
 
 uint64_t first_seed() { return weft::bench::environment_number("WEFT_SEED", 7); }
 
@@ -125,7 +122,6 @@ void run_random(Data data, unsigned refusals, unsigned count, uint64_t seed) {
   CHECK(c.macs == reference.macs());
   CHECK(c.overflow == reference.overflowed());
 }
-}  // namespace
 
 TEST_CASE("ordinary data: every result and counter is right, without refusals") {
   run_random(Data::kOrdinary, 0, 2000, first_seed());
@@ -178,3 +174,5 @@ TEST_CASE("the overflow flag belongs to valid rows and lanes below cols only") {
     }
   }
 }
+
+}  // namespace weft::mxu_bench::command_test

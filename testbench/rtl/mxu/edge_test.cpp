@@ -14,12 +14,7 @@
 #include "testbench/rtl/bench/stream.hpp"
 #include "testbench/rtl/mxu/mxu_harness.hpp"
 
-namespace {
-
-using weft::mxu_bench::Harness;
-using weft::mxu_bench::Reference;
-using weft::spec::MxuCommand;
-constexpr unsigned kN = Harness::kN, kBankRows = Harness::kBankRows;
+namespace weft::mxu_bench::edge_test {
 
 MxuCommand command(unsigned m, unsigned k, unsigned cols, unsigned acc_row, uint8_t seed, uint8_t dtype) {
   MxuCommand c;
@@ -80,8 +75,6 @@ class InitialSeed {
   std::optional<std::string> before_ =
       std::getenv(kName) == nullptr ? std::nullopt : std::optional<std::string>(std::getenv(kName));
 };
-
-}  // namespace
 
 TEST_CASE("every size around every boundary is right at every level of refusals") {
   const unsigned refusals = GENERATE(from_range(weft::bench::kStreamLevels.begin(), weft::bench::kStreamLevels.end()));
@@ -154,3 +147,5 @@ TEST_CASE("after one cycle of reset it is the same whatever the flip-flops held 
                  seed);
   }
 }
+
+}  // namespace weft::mxu_bench::edge_test

@@ -104,4 +104,8 @@ class Harness {
   std::optional<unsigned> acc_flip_;  // element
 };
 
+// What every test of the harness writes.
+using spec::MxuCommand;
+inline constexpr unsigned kN = Harness::kN, kBankRows = Harness::kBankRows;
+
 }  // namespace weft::mxu_bench

@@ -4,12 +4,9 @@
 
 #include "testbench/rtl/mxu/mxu_harness.hpp"
 
-namespace {
-using weft::mxu_bench::Harness;
-using weft::mxu_bench::Reference;
-using weft::spec::MxuCommand;
-constexpr unsigned kN = Harness::kN, kGranules = kN / 4, kWeights = 8192;
-constexpr uint64_t kAccFault = uint64_t{1} << 63, kWordBytes = 16;
+namespace weft::mxu_bench::poison_test {
+inline constexpr unsigned kGranules = kN / 4, kWeights = 8192;
+inline constexpr uint64_t kAccFault = uint64_t{1} << 63, kWordBytes = 16;
 
 MxuCommand make(unsigned m, unsigned k, weft_mxu_dtype dtype = WEFT_MXU_DTYPE_BF16) {
   MxuCommand c;
@@ -53,8 +50,6 @@ void check_result(Harness& bench, const MxuCommand& command) {
   for (unsigned row = 0; row < command.m; row++) CHECK(std::ranges::equal(bench.read_row(row), reference.row(row)));
   CHECK(bench.differing_cycles == 0);
 }
-
-}  // namespace
 
 TEST_CASE("a poisoned row, weight or seed is one fault, however long the unit is clocked after it") {
   for (const unsigned row : {0u, 3u, 8u}) {
@@ -132,3 +127,5 @@ TEST_CASE("a poisoned granule of weights counts if one of its lanes is below col
         check_result(bench, command);
     }
 }
+
+}  // namespace weft::mxu_bench::poison_test

@@ -9,20 +9,16 @@
 
 #include "testbench/rtl/mxu/mxu_harness.hpp"
 
-namespace {
+namespace weft::mxu_bench::range_test {
 
-using weft::mxu_bench::Harness;
-using weft::mxu_bench::Reference;
-using weft::spec::MxuCommand;
-constexpr unsigned kN = Harness::kN, kBankRows = Harness::kBankRows;
-constexpr unsigned kX = 0, kW = 8192;  // words of VMEM
+inline constexpr unsigned kX = 0, kW = 8192;  // words of VMEM
 
 /// bf16 of significand / 128 x 2 ^ exponent, significand from 128 to 255.
-constexpr uint16_t bf16(int significand, int exponent, bool negative = false) {
+inline constexpr uint16_t bf16(int significand, int exponent, bool negative = false) {
   return static_cast<uint16_t>(static_cast<unsigned>(negative) << 15 | static_cast<unsigned>(exponent + 127) << 7 |
                                static_cast<unsigned>(significand - 128));
 }
-constexpr uint16_t kOne = bf16(128, 0);
+inline constexpr uint16_t kOne = bf16(128, 0);
 
 /// Products that are added one after the other: x and weight of each.
 struct Chain {
@@ -89,8 +85,6 @@ void check_rows(Harness& bench, const Reference& reference, unsigned first, unsi
   }
 }
 
-}  // namespace
-
 TEST_CASE("a sum that leaves the range of exponents is rounded like the chain of multiply-adds, in any lanes") {
   Harness bench(1);
   for (const Chain& chain : chains()) {
@@ -141,3 +135,5 @@ TEST_CASE("a reset in any cycle of a product leaves nothing in the unit") {
   CHECK(bench.faults.empty());
   CHECK(bench.differing_cycles == 0);
 }
+
+}  // namespace weft::mxu_bench::range_test

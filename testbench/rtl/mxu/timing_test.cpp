@@ -6,14 +6,10 @@
 
 #include "testbench/rtl/mxu/mxu_harness.hpp"
 
-namespace {
-using weft::mxu_bench::Counters;
-using weft::mxu_bench::Harness;
-using weft::mxu_bench::Reference;
-using weft::spec::MxuCommand;
-constexpr unsigned kN = Harness::kN, kLatency = Harness::kLatency, kDepth = Harness::kDepth, kFlight = Harness::kFlight;
+namespace weft::mxu_bench::timing_test {
+inline constexpr unsigned kLatency = Harness::kLatency, kDepth = Harness::kDepth, kFlight = Harness::kFlight;
 /// A tile's first row to the next tile's first word.
-constexpr unsigned kSwapLead = (kLatency - 1) * (kN - 1);
+inline constexpr unsigned kSwapLead = (kLatency - 1) * (kN - 1);
 
 MxuCommand make(unsigned m, unsigned k, unsigned acc_row = 0) {
   MxuCommand c;
@@ -33,7 +29,6 @@ MxuCommand make(unsigned m, unsigned k, unsigned acc_row = 0) {
 void fill(Harness& bench) {
   for (auto& lane : bench.vmem) lane = static_cast<uint16_t>((bench.random() & 0x807f) | 0x3f80);
 }
-}  // namespace
 
 TEST_CASE("one command of one tile takes PE rows + M + (L + 1) N + 3 cycles") {
   for (unsigned m : {1u, 2u, 8u, 9u, 31u, 64u}) {
@@ -205,3 +200,5 @@ TEST_CASE("a reset in the middle of a command leaves nothing behind") {
     CHECK(bench.differing_cycles == 0);
   }
 }
+
+}  // namespace weft::mxu_bench::timing_test

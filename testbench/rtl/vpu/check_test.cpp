@@ -6,12 +6,10 @@
 
 #include "testbench/rtl/vpu/vpu_harness.hpp"
 
-namespace {
-using namespace weft;
-using namespace weft::vpu_test;
+namespace weft::vpu_test::check_test {
 using Change = std::function<void(spec::VpuCommand&)>;
 
-constexpr uint64_t kVmemBytes = static_cast<uint64_t>(kVmemWords) * kWordBytes;
+inline constexpr uint64_t kVmemBytes = static_cast<uint64_t>(kVmemWords) * kWordBytes;
 
 /// A legal command of each opcode.
 spec::VpuCommand legal(uint8_t opcode) {
@@ -85,10 +83,8 @@ void expect(uint8_t opcode, const char* what, weft_fault code, uint64_t address,
   expect(legal(opcode), what, code, address, change);
 }
 
-constexpr uint8_t kElementwise = WEFT_OPCODE_ELEMENTWISE, kReduce = WEFT_OPCODE_REDUCE,
-                  kTranspose = WEFT_OPCODE_TRANSPOSE, kEpilogue = WEFT_OPCODE_EPILOGUE, kCast = WEFT_OPCODE_CAST;
-
-}  // namespace
+inline constexpr uint8_t kElementwise = WEFT_OPCODE_ELEMENTWISE, kReduce = WEFT_OPCODE_REDUCE,
+                         kTranspose = WEFT_OPCODE_TRANSPOSE, kEpilogue = WEFT_OPCODE_EPILOGUE, kCast = WEFT_OPCODE_CAST;
 
 TEST_CASE("a legal command of each opcode is not refused") {
   for (uint8_t opcode : {kElementwise, kReduce, kTranspose, kEpilogue, kCast}) {
@@ -439,3 +435,5 @@ TEST_CASE("a refused command faults after the one before it has retired, and not
   CHECK(bench.counters().rows == legal(kElementwise).rows);
   CHECK(bench.violation() == "");
 }
+
+}  // namespace weft::vpu_test::check_test

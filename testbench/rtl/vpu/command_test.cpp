@@ -11,9 +11,7 @@
 #include "testbench/rtl/vpu/lane_vectors.hpp"
 #include "testbench/rtl/vpu/vpu_harness.hpp"
 
-namespace {
-using namespace weft;
-using namespace weft::vpu_test;
+namespace weft::vpu_test::command_test {
 
 /// Draws legal commands and memory contents.
 class Generator {
@@ -278,8 +276,6 @@ void run_random(unsigned refused_percent, unsigned batches, uint64_t seed, bool 
   if (refused_percent == 0) CHECK(c.stalled == 0);
 }
 
-}  // namespace
-
 TEST_CASE("random commands equal the reference when nothing is refused") { run_random(0, 3000, 101); }
 TEST_CASE("random commands equal the reference when a quarter is refused") { run_random(25, 3000, 202); }
 TEST_CASE("random commands equal the reference when three quarters are refused") { run_random(75, 1500, 303); }
@@ -390,3 +386,5 @@ TEST_CASE("every function equals golden at every power of two, on both sides of 
     }
   }
 }
+
+}  // namespace weft::vpu_test::command_test

@@ -13,14 +13,12 @@
 #include "testbench/rtl/vpu/vpu_harness.hpp"
 #include "weft/spec/chips.hpp"
 
-namespace {
-using namespace weft;
-using namespace weft::vpu_test;
+namespace weft::vpu_test::sequence_test {
 
-constexpr uint16_t kRows = 37;
+inline constexpr uint16_t kRows = 37;
 // VMEM words of the tensors, two a row.
-constexpr uint32_t kInput = 0, kFirst = 1000, kSecond = 2000, kThird = 3000, kOutput = 4000, kScale = 5000,
-                   kShift = 5002;
+inline constexpr uint32_t kInput = 0, kFirst = 1000, kSecond = 2000, kThird = 3000, kOutput = 4000, kScale = 5000,
+                          kShift = 5002;
 
 uint32_t bits(double v) { return std::bit_cast<uint32_t>(static_cast<float>(v)); }
 
@@ -116,9 +114,7 @@ double worst(const Sequence& s, double floor, const std::function<std::vector<do
   return error;
 }
 
-constexpr double kUlp = 0x1p-24;
-
-}  // namespace
+inline constexpr double kUlp = 0x1p-24;
 
 TEST_CASE("Softmax in seven commands: the same bits, and within 40 half units of double precision") {
   Sequence s(71);
@@ -188,3 +184,5 @@ TEST_CASE("Gelu in four commands: the same bits, and within 8 half units of doub
   INFO("largest error / 2^-24: " << error / kUlp);
   CHECK(error < 8 * kUlp);
 }
+
+}  // namespace weft::vpu_test::sequence_test

@@ -3,14 +3,12 @@
 
 #include "testbench/rtl/vpu/vpu_harness.hpp"
 
-namespace {
-using namespace weft;
-using namespace weft::vpu_test;
+namespace weft::vpu_test::timing_test {
 
-constexpr int64_t kAcceptToRequest = 3;
-constexpr int64_t kRequestToWrite = 3;
-constexpr int64_t kTreeLevels = 3;  // log2 N
-constexpr int64_t kFunctionStages = 6;
+inline constexpr int64_t kAcceptToRequest = 3;
+inline constexpr int64_t kRequestToWrite = 3;
+inline constexpr int64_t kTreeLevels = 3;  // log2 N
+inline constexpr int64_t kFunctionStages = 6;
 
 /// Cycles in which so many rows go by.
 constexpr int64_t groups(int64_t rows) { return (rows + kSublanes - 1) / kSublanes; }
@@ -129,8 +127,6 @@ void check_alone(const spec::VpuCommand& c, int64_t request_to_write) {
   CHECK(bench.counters().stalled == 0);
 }
 
-}  // namespace
-
 TEST_CASE("a command alone takes the cycles the README states") {
   for (uint16_t rows : {1, 2, 3, 7, 8, 9, 64, 128}) {
     CAPTURE(rows);
@@ -213,3 +209,5 @@ TEST_CASE("a refused write costs the cycles it was refused and no more") {
   CHECK(t.last_write - t.first_request < kRequestToWrite + groups(1000) + refused);
   CHECK(t.last_write - t.first_request < 2 * 1000);
 }
+
+}  // namespace weft::vpu_test::timing_test
