@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
+#include "model/chip/by_peer.hpp"
 #include "model/chip/slice_parcels.hpp"
 
 namespace weft::chip {
@@ -24,7 +24,8 @@ class SliceFlows {
 
   /// A piece has arrived; its data are there in cycle `visible`, or it has failed.
   void arrive(const DataParcel& data, uint64_t visible, const std::optional<golden::Fault>& fault) {
-    Flow& flow = flows_[key(data.from, data.to)];
+    if (data.to >= flows_.size()) flows_.resize(data.to + 1);
+    Flow& flow = flows_[data.to][data.from];
     const size_t place = data.serial - flow.first;
     if (place >= flow.transfers.size()) flow.transfers.resize(place + 1);
     Transfer& transfer = flow.transfers[place];
@@ -38,8 +39,9 @@ class SliceFlows {
 
   /// The next command from one chip to another that ends; none: its data are not all there.
   [[nodiscard]] std::optional<Finished> finish(uint32_t from, uint32_t to) {
-    Flow& flow = flows_[key(from, to)];
-    if (flow.transfers.empty()) return std::nullopt;
+    Flow* const found = to < flows_.size() ? flows_[to].find(from) : nullptr;
+    if (found == nullptr || found->transfers.empty()) return std::nullopt;
+    Flow& flow = *found;
     const Transfer& first = flow.transfers.front();
     if (first.pieces == 0 || first.arrived < first.pieces) return std::nullopt;
     if (!first.fault) flow.visible = std::max(flow.visible, first.visible);
@@ -49,9 +51,9 @@ class SliceFlows {
     return finished;
   }
 
-  /// The sender was reset: what it had on its way is forgotten. `chips`: of the slice.
-  void forget_sender(uint32_t from, uint32_t chips) {
-    for (uint32_t to = 0; to < chips && !flows_.empty(); to++) flows_.erase(key(from, to));
+  /// The sender was reset: what it had on its way is forgotten.
+  void forget_sender(uint32_t from) {
+    for (auto& flows : flows_) flows.erase(from);
   }
 
  private:
@@ -67,9 +69,8 @@ class SliceFlows {
     uint32_t first = 0;               // its serial number
     uint64_t visible = 0;             // cycle of the last post
   };
-  static uint64_t key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
 
-  std::unordered_map<uint64_t, Flow> flows_;
+  std::vector<ByPeer<Flow>> flows_;  // by receiver, then by sender
 };
 
 }  // namespace weft::chip

@@ -36,6 +36,7 @@ struct SliceNetwork::Chip {
   uint64_t numbers = 0;        // of remote commands
   uint64_t under_way = 0;      // of those, not acknowledged
   uint32_t period = 0;         // counts the times that none was left: a drained slice is as a new one
+  ByPeer<Way> ways;            // to the chips that it has sent to
   uint64_t departures = 0, releases = 0, returns = 0;  // what this chip has caused, each counted by itself
 };
 
@@ -49,15 +50,23 @@ class SliceNetwork::Port final : public core::RemotePort {
 
   uint64_t begin(const spec::DmaCommand& command) override {
     const uint32_t to = command.remote_chip;
-    Way& way = network_.ways_[way_key(chip_, to)];
+    Way& way = state().ways[to];
     state().under_way++;
     way.sending.push_back({++state().numbers, way.serial++, network_.chips_[to]->known_epoch});
     return state().numbers;
   }
 
+  [[nodiscard]] std::vector<std::byte> buffer() override {
+    auto& buffers = network_.buffers_;
+    if (buffers.empty()) return {};
+    std::vector<std::byte> buffer = std::move(buffers.back());
+    buffers.pop_back();
+    return buffer;
+  }
+
   void send(core::RemotePiece piece, uint64_t cycle) override {
     const uint32_t to = piece.command.remote_chip;
-    Way& way = network_.ways_[way_key(chip_, to)];
+    Way& way = state().ways[to];
     const auto sending = std::ranges::find(way.sending, piece.number, &Sending::number);
     if (sending == way.sending.end()) return;
     sending->sent++;
@@ -83,8 +92,7 @@ class SliceNetwork::Port final : public core::RemotePort {
     state().epoch++;
     state().period++;
     state().on_its_way = state().under_way = 0;
-    auto& ways = network_.ways_;
-    for (uint32_t to = 0; to < network_.chips_.size() && !ways.empty(); to++) ways.erase(way_key(chip_, to));
+    state().ways.clear();
     network_.core_was_reset(chip_);
   }
 
@@ -235,8 +243,11 @@ void SliceNetwork::act(uint64_t now_fs) {
   const auto due = [now_fs](const auto& heap) { return !heap.empty() && heap.key().time_fs <= now_fs; };
   while (due(resets_)) know_reset(resets_.pop().second);
   while (due(arrived_)) {
-    const auto [order, arrived] = arrived_.pop();
-    if (const auto* data = std::get_if<DataParcel>(&arrived.parcel)) receive(*data, arrived.how);
+    auto [order, arrived] = arrived_.pop();
+    if (auto* data = std::get_if<DataParcel>(&arrived.parcel)) {
+      receive(*data, arrived.how);
+      keep_buffer(std::move(data->piece.data));
+    }
     if (const auto* released = std::get_if<BarrierRelease>(&arrived.parcel)) release(*released, arrived.how);
   }
   while (due(returns_)) {
@@ -343,6 +354,13 @@ void SliceNetwork::receive(const DataParcel& data, ici::Delivery how) {
   settle(data.from, data.to);
 }
 
+/// For the next piece that a core sends.
+void SliceNetwork::keep_buffer(std::vector<std::byte> buffer) {
+  if (buffer.capacity() == 0 || buffers_.size() >= kMostBuffers) return;
+  buffer.clear();
+  buffers_.push_back(std::move(buffer));
+}
+
 /// Commands whose data are all there post and are acknowledged, in the order in which their sender took them.
 void SliceNetwork::settle(uint32_t from, uint32_t to) {
   while (const auto finished = flows_.finish(from, to)) {
@@ -373,7 +391,7 @@ void SliceNetwork::give_back(uint32_t to, uint32_t across, uint64_t at_fs, const
 
 void SliceNetwork::know_reset(const CoreWasReset& reset) {
   chips_[reset.chip]->known_epoch = reset.epoch;
-  flows_.forget_sender(reset.chip, slice_.chips());
+  flows_.forget_sender(reset.chip);
 }
 
 void SliceNetwork::release(const BarrierRelease& release, ici::Delivery how) {

@@ -6,10 +6,10 @@
 #include <map>
 #include <memory>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "model/chip/by_peer.hpp"
 #include "model/chip/chip_options.hpp"
 #include "model/chip/core_clock.hpp"
 #include "model/chip/fault_injector.hpp"
@@ -132,6 +132,7 @@ class SliceNetwork final : public Interconnect {
     InjectedFault fault;
   };
   enum ArrivalKind : uint32_t { kData, kRelease };
+  static constexpr size_t kMostBuffers = 512;
 
   /// A core may be ahead of time by the lookahead, so not even its own chip's answer comes before.
   [[nodiscard]] uint64_t way_to_itself(uint32_t from, uint32_t to) const {
@@ -142,7 +143,6 @@ class SliceNetwork final : public Interconnect {
   [[nodiscard]] bool is_behind() const { return in_ranks() && !in_time_; }
   /// The chip is simulated here.
   [[nodiscard]] bool is_own(uint32_t chip) const { return chip >= first_chip_ && chip < end_chip_; }
-  static uint64_t way_key(uint32_t from, uint32_t to) { return uint64_t{from} << 32 | to; }
 
   // at the sender
   void depart(uint64_t at_fs, DepartureKind kind, uint64_t number, Departure departure);
@@ -165,6 +165,7 @@ class SliceNetwork final : public Interconnect {
   // at the receiver
   void act(uint64_t now_fs);
   void receive(const DataParcel& data, ici::Delivery how);
+  void keep_buffer(std::vector<std::byte> buffer);
   void settle(uint32_t from, uint32_t to);
   void release(const BarrierRelease& release, ici::Delivery how);
   void give_back(uint32_t to, uint32_t across, uint64_t at_fs, const Return& back);
@@ -184,7 +185,7 @@ class SliceNetwork final : public Interconnect {
   uint64_t room_bytes_;  // that one core may have on its way
   uint64_t now_fs_ = 0;
   std::vector<std::unique_ptr<Chip>> chips_;
-  std::unordered_map<uint64_t, Way> ways_;  // that have been used, by way_key()
+  std::vector<std::vector<std::byte>> buffers_;  // of pieces that have been received, empty
   SliceFlows flows_;
   TimedHeap<SliceOrder, Departure> departures_;
   TimedHeap<SliceOrder, Arrived> arrived_;

@@ -1,27 +1,35 @@
-// VMEM row by row, or the same bytes of many rows side by side.
+// VMEM row by row, or the first bytes of the rows of a block one behind the other.
 #include "model/golden/vmem.hpp"
 
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
-#include <type_traits>
 
 namespace weft::golden {
 namespace {
 
-constexpr uint64_t kPiece = 16, kRows = 256, kPage = kPiece * kRows;
-constexpr uint64_t kRowsAtOnce = 32;  // a page's pieces of so many follow each other: their bytes stay in a cache
+constexpr uint64_t kPiece = 16;  // a block of 256 rows of so many bytes is a page of the host
 
 bool is_zero(const std::byte* data, uint64_t bytes) {
-  if (bytes == kPiece) {
-    std::array<uint64_t, kPiece / sizeof(uint64_t)> words;
-    std::memcpy(words.data(), data, kPiece);
-    return (words[0] | words[1]) == 0;
+  return bytes == 0 || (data[0] == std::byte{0} && std::memcmp(data, data + 1, bytes - 1) == 0);
+}
+
+/// Up to the last byte that is not zero.
+uint64_t used_bytes(const std::byte* data, uint64_t bytes) {
+  uint64_t word = 0;
+  for (; bytes >= sizeof word; bytes -= sizeof word) {
+    std::memcpy(&word, data + bytes - sizeof word, sizeof word);
+    if (word != 0) break;
   }
-  return std::all_of(data, data + bytes, [](std::byte b) { return b == std::byte{0}; });
+  while (bytes > 0 && data[bytes - 1] == std::byte{0}) bytes--;
+  return bytes;
+}
+
+/// Pages of zeros that nothing has touched stay so.
+void clear(std::byte* data, uint64_t bytes) {
+  if (!is_zero(data, bytes)) std::memset(data, 0, bytes);
 }
 
 }  // namespace
@@ -30,42 +38,16 @@ Vmem::Vmem(uint64_t bytes, uint64_t row_bytes, VmemForm form)
     : memory_(bytes), row_shift_(static_cast<unsigned>(std::bit_width(row_bytes) - 1)) {
   const bool whole = std::has_single_bit(row_bytes) && row_bytes > kPiece && bytes % (kRows * row_bytes) == 0;
   if (form == VmemForm::kFlat || !whole) return;
-  pages_.resize(bytes / kPage);
+  blocks_.resize(bytes / (kRows * row_bytes));
   ::madvise(memory_.bytes().data(), bytes, MADV_NOHUGEPAGE);  // a refusal costs memory only
 }
 
-/// Blocks of 256 rows keep their place; in a block, bytes 16 i to 16 i + 15 of all rows are page i.
-uint64_t Vmem::place(uint64_t at) const {
-  const uint64_t block = at / (kRows << row_shift_) * (kRows << row_shift_);
-  const uint64_t row = at >> row_shift_ & (kRows - 1), piece = (at & ((uint64_t{1} << row_shift_) - 1)) / kPiece;
-  return block + piece * kPage + row * kPiece + at % kPiece;
-}
-
-/// Calls `visit` with the bytes before some pieces, the place of the first one in memory_, how many rows they are of,
-/// and the bytes of each: a constant where it is whole. Of rows that are whole it is a page's pieces after another's: a
-/// row's own are a page apart, and all fall into one set of a cache.
-template <typename Visit>
-void Vmem::each_column(uint64_t at, uint64_t bytes, Visit visit) const {
-  constexpr std::integral_constant<uint64_t, kPiece> kWhole;
-  const uint64_t row = uint64_t{1} << row_shift_;
-  for (uint64_t done = 0; done < bytes;) {
-    uint64_t there = place(at + done);
-    const uint64_t part = std::min(kPiece - (at + done) % kPiece, bytes - done);
-    if (part != kPiece) {
-      visit(done, there, 1, part);
-      done += part;
-      continue;
-    }
-    const uint64_t in_row = (at + done) & (row - 1), first = (at + done) >> row_shift_ & (kRows - 1);
-    const uint64_t rows = std::min({(bytes - done) >> row_shift_, kRowsAtOnce, kRows - first});
-    if (in_row == 0 && rows > 1) {
-      for (uint64_t piece = 0; piece < row; piece += kPiece, there += kPage) visit(done + piece, there, rows, kWhole);
-      done += rows * row;
-      continue;
-    }
-    const uint64_t end = std::min(done + (row - in_row), bytes);
-    for (; done + kPiece <= end; done += kPiece, there += kPage) visit(done, there, 1, kWhole);
-  }
+/// As much as can be moved at once of `bytes` from `at` on.
+Vmem::Part Vmem::part_at(uint64_t at, uint64_t bytes) const {
+  const uint64_t row = at >> row_shift_, column = at & (row_bytes() - 1), block = row / kRows;
+  const bool whole = blocks_[block].width == row_bytes();
+  const uint64_t end = whole ? (block + 1) * kRows : row + 1;
+  return {block, row % kRows, column, std::min(bytes, (end << row_shift_) - at)};
 }
 
 void Vmem::read(uint64_t at, std::span<std::byte> out) const {
@@ -74,32 +56,66 @@ void Vmem::read(uint64_t at, std::span<std::byte> out) const {
     std::memcpy(out.data(), from + at, out.size());
     return;
   }
-  each_column(at, out.size(), [&](uint64_t done, uint64_t there, uint64_t rows, auto bytes) {
-    std::byte* to = out.data() + done;
-    if (pages_[there / kPage])
-      for (uint64_t row = 0; row < rows; row++)
-        std::memcpy(to + (row << row_shift_), from + there + row * kPiece, bytes);
-    else
-      for (uint64_t row = 0; row < rows; row++) std::memset(to + (row << row_shift_), 0, bytes);
-  });
+  for (uint64_t done = 0; done < out.size();) {
+    const Part part = part_at(at + done, out.size() - done);
+    const Block& block = blocks_[part.block];
+    uint64_t stored = 0;
+    if (block.width == row_bytes())
+      stored = part.bytes;
+    else if (part.row < block.rows && part.column < block.width)
+      stored = std::min(part.bytes, block.width - part.column);
+    if (stored != 0) std::memcpy(out.data() + done, from + place(part), stored);
+    if (stored != part.bytes) std::memset(out.data() + done + stored, 0, part.bytes - stored);
+    done += part.bytes;
+  }
 }
 
 void Vmem::write(uint64_t at, std::span<const std::byte> data) {
-  std::byte* to = memory_.bytes().data();
   if (flat()) {
-    std::memcpy(to + at, data.data(), data.size());
+    std::memcpy(memory_.bytes().data() + at, data.data(), data.size());
     return;
   }
-  each_column(at, data.size(), [&](uint64_t done, uint64_t there, uint64_t rows, auto bytes) {
-    const std::byte* from = data.data() + done;
-    if (!pages_[there / kPage]) {
-      bool zero = true;
-      for (uint64_t row = 0; row < rows && zero; row++) zero = is_zero(from + (row << row_shift_), bytes);
-      if (zero) return;
-      pages_[there / kPage] = true;
+  for (uint64_t done = 0; done < data.size();) {
+    const Part part = part_at(at + done, data.size() - done);
+    write_part(part, data.data() + done);
+    done += part.bytes;
+  }
+}
+
+void Vmem::write_part(const Part& part, const std::byte* data) {
+  Block& block = blocks_[part.block];
+  uint64_t bytes = part.bytes;
+  if (block.width != row_bytes() && part.column + bytes > block.width) {
+    const uint64_t room = block.width - std::min<uint64_t>(part.column, block.width);
+    bytes = std::max(room, used_bytes(data, bytes));
+    if (bytes > room) widen(part.block, (part.column + bytes + kPiece - 1) / kPiece * kPiece);
+  }
+  const uint64_t end_row = part.row + ((part.column + part.bytes - 1) >> row_shift_) + 1;
+  if (end_row > block.rows) {
+    if (is_zero(data, bytes)) {
+      if (part.row >= block.rows) return;
+    } else {
+      block.rows = static_cast<uint32_t>(end_row);
     }
-    for (uint64_t row = 0; row < rows; row++) std::memcpy(to + there + row * kPiece, from + (row << row_shift_), bytes);
-  });
+  }
+  if (bytes != 0) std::memcpy(memory_.bytes().data() + place(part), data, bytes);
+}
+
+/// The last row first, which has the furthest to go.
+void Vmem::widen(uint64_t number, uint64_t width) {
+  Block& block = blocks_[number];
+  std::byte* const first = memory_.bytes().data() + (number * kRows << row_shift_);
+  const uint64_t before = block.width;
+  for (uint64_t row = before == 0 ? 0 : block.rows; row-- > 0;) {
+    const std::byte* from = first + row * before;
+    std::byte* to = first + row * width;
+    if (is_zero(from, before))
+      clear(to, before);
+    else
+      std::memmove(to, from, before);
+    clear(to + before, width - before);
+  }
+  block.width = static_cast<uint32_t>(width);
 }
 
 }  // namespace weft::golden

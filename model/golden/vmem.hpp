@@ -16,15 +16,16 @@ enum class VmemForm : uint8_t {
 
 /// Zero after construction; costs host memory only where it was touched. One owner, one thread.
 ///
-/// Sparse: a page of the host holds the same 16 bytes of 256 rows of the VPU. Where tensors fill rows in part, the pages
-/// of what lies behind them are never written with anything but zeros, and so are not touched.
+/// Sparse: of a block of 256 rows of the VPU only the first bytes of each are stored, as many as the longest of them has
+/// up to its last one that is not zero. So where tensors fill rows in part, what lies behind them takes no memory, and a
+/// row's bytes lie together.
 class Vmem {
  public:
   /// `row_bytes`: of a row of 4-byte elements of the VPU.
   Vmem(uint64_t bytes, uint64_t row_bytes, VmemForm form);
 
   [[nodiscard]] uint64_t size() const { return memory_.bytes().size(); }
-  [[nodiscard]] bool flat() const { return pages_.empty(); }
+  [[nodiscard]] bool flat() const { return blocks_.empty(); }
   /// All of it; flat() only.
   [[nodiscard]] std::span<std::byte> bytes() { return memory_.bytes(); }
   [[nodiscard]] std::span<const std::byte> bytes() const { return memory_.bytes(); }
@@ -44,14 +45,27 @@ class Vmem {
   [[nodiscard]] std::span<const std::byte> bytes_at(uint64_t at, uint64_t bytes) const {
     return memory_.bytes().subspan(at, bytes);
   }
-  template <typename Visit>
-  void each_column(uint64_t at, uint64_t bytes, Visit visit) const;
-  /// Where a byte lies in memory_.
-  [[nodiscard]] uint64_t place(uint64_t at) const;
+  static constexpr uint64_t kRows = 256;
+  struct Block {
+    uint32_t width = 0;  // bytes stored of each row, a multiple of 16
+    uint32_t rows = 0;   // those from here on are zero, and not touched
+  };
+  /// A part of a row, or of several whole ones of one block.
+  struct Part {
+    uint64_t block, row, column, bytes;  // row: of the block
+  };
+  [[nodiscard]] Part part_at(uint64_t at, uint64_t bytes) const;
+  [[nodiscard]] uint64_t row_bytes() const { return uint64_t{1} << row_shift_; }
+  /// Where a part lies in memory_.
+  [[nodiscard]] uint64_t place(const Part& part) const {
+    return (part.block * kRows << row_shift_) + part.row * blocks_[part.block].width + part.column;
+  }
+  void write_part(const Part& part, const std::byte* data);
+  void widen(uint64_t block, uint64_t width);
 
   LazyMemory memory_;
   unsigned row_shift_;
-  std::vector<bool> pages_;  // sparse: touched
+  std::vector<Block> blocks_;  // sparse
 };
 
 }  // namespace weft::golden

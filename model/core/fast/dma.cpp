@@ -294,7 +294,10 @@ void DmaDirection::accept_remote(uint64_t cycle) {
   piece.runs.add(beat.bus, beat.bytes);
   piece.bytes += beat.bytes;
   if (timing_.carries_data) {
-    if (piece.data.empty()) piece.data.reserve(piece_room(request_.command, beat_bytes()));
+    if (piece.data.empty()) {
+      piece.data = remote_->buffer();
+      piece.data.reserve(piece_room(request_.command, beat_bytes()));
+    }
     const size_t before = piece.data.size();
     piece.data.resize(before + beat.bytes);
     state_.read_vmem(beat.vmem, std::span(piece.data).subspan(before));

@@ -2,8 +2,9 @@
 #pragma once
 #include <array>
 #include <deque>
-#include <map>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "model/core/fast/dma.hpp"
 #include "model/core/fast/index_port.hpp"
@@ -197,7 +198,7 @@ class FastCore final : public TensorCore, private RemoteCore {
   const FastTiming timing_;
   MemoryBus& bus_;
   RemotePort* remote_;
-  std::map<uint64_t, OnItsWay> on_their_way_;  // by number
+  std::vector<std::pair<uint64_t, OnItsWay>> on_their_way_;  // by number
   std::deque<Acknowledgement> acknowledgements_;
   uint64_t unacknowledged_ = 0;          // those of acknowledgements_ included
   std::deque<RemotePost> remote_posts_;  // by cycle

@@ -47,13 +47,13 @@ void FastCore::take_remote_post(bool retires) {
 }
 
 void FastCore::send_remote(uint64_t number, unsigned unit, uint16_t tag) {
-  on_their_way_.emplace(number, OnItsWay{unit, tag});
+  on_their_way_.emplace_back(number, OnItsWay{unit, tag});  // numbers rise
   unacknowledged_++;
 }
 
 void FastCore::acknowledge(uint64_t number, const std::optional<golden::Fault>& fault) {
-  const auto sent = on_their_way_.find(number);
-  if (sent == on_their_way_.end()) return;
+  const auto sent = std::ranges::lower_bound(on_their_way_, number, {}, &std::pair<uint64_t, OnItsWay>::first);
+  if (sent == on_their_way_.end() || sent->first != number) return;
   acknowledgements_.push_back({sent->second, fault});
   on_their_way_.erase(sent);
 }

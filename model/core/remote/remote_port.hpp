@@ -49,6 +49,8 @@ class RemotePort {
   virtual uint64_t begin(const spec::DmaCommand& command) = 0;
   /// No room for another beat: as much is on its way as the links need to be kept busy.
   [[nodiscard]] virtual bool congested() const = 0;
+  /// An empty one for the data of a piece, with the room of one that was received; or without any.
+  [[nodiscard]] virtual std::vector<std::byte> buffer() { return {}; }
   /// The piece leaves at the end of `cycle`.
   virtual void send(RemotePiece piece, uint64_t cycle) = 0;
   /// The core has come to a legal BARRIER at the end of `cycle`.

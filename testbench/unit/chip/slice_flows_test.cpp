@@ -65,7 +65,7 @@ TEST_CASE("A command fails with the first fault of its pieces, once all of them 
 TEST_CASE("What a sender had on its way before its reset is forgotten, and it counts from the beginning") {
   chip::SliceFlows flows;
   flows.arrive(piece(1, 5, 2, 50), 0, std::nullopt);
-  flows.forget_sender(1, 8);
+  flows.forget_sender(1);
   flows.arrive(piece(1, 0, 1, 51), 0, std::nullopt);
   const auto finished = flows.finish(1, 7);
   REQUIRE(finished);
