@@ -55,7 +55,7 @@ class Multislice {
   }
 
   MultisliceTimes run() {
-    for (uint32_t slice = 0; slice < options_.slices; slice++) begin_step(slice);
+    for (uint32_t slice = 0; slice < options_.slices; slice++) begin(slice);
     while (true) {
       Femtoseconds next = dcn_.next_event();
       for (const auto& slice : slices_) next = std::min(next, slice.links->next_event());
@@ -105,6 +105,14 @@ class Multislice {
   }
   Exchange& exchange(uint32_t piece, uint32_t slice, uint32_t host) {
     return exchanges_[(size_t{piece} * options_.slices + slice) * hosts_ + host];
+  }
+
+  /// Reductions, or blocks of all pieces on their way to the other slices.
+  void begin(uint32_t number) {
+    if (options_.kind != CollectiveKind::kAllGather) return begin_step(number);
+    slices_[number].reduced = options_.pieces;
+    for (uint32_t piece = 0; piece < options_.pieces; piece++)
+      for (uint32_t host = 0; host < hosts_; host++) send_sums(piece, number, host);
   }
 
   /// A slice's links are free: the next reduction, or a gathering that has its sums.
@@ -170,9 +178,17 @@ class Multislice {
       add_sum(piece, slice, host);
   }
 
-  /// With the last one, its own among them, a host sends its sum to all others.
+  /// With the last one, its own among them, a host has its sum, which it keeps or sends to all others.
   void add_summand(uint32_t piece, uint32_t slice, uint32_t host) {
     if (++exchange(piece, slice, host).summands != options_.slices) return;
+    if (options_.kind != CollectiveKind::kReduceScatter) return send_sums(piece, slice, host);
+    if (++slices_[slice].hosts_done[piece] != hosts_) return;
+    if (piece == 0) exchanged_ = now_;
+    slices_[slice].gathered++;
+    gathered_ = now_;
+  }
+
+  void send_sums(uint32_t piece, uint32_t slice, uint32_t host) {
     for (uint32_t ahead = 1; ahead < options_.slices; ahead++) {
       const uint32_t to = (slice + ahead) % options_.slices;
       dcn_.send({slice * hosts_ + host, to * hosts_ + host, part(piece, host, slice), tag(kSum, piece)}, now_);
@@ -210,17 +226,18 @@ MultisliceTimes run_multislice(const Slice& slice, const MultisliceOptions& opti
   return Multislice(slice, options).run();
 }
 
-double multislice_all_reduce_us(const Slice& slice, const MultisliceOptions& options) {
+double multislice_us(const Slice& slice, const MultisliceOptions& options) {
   const auto topology = slice.topology();
   const LinkRate rate{.bytes_per_second = static_cast<double>(slice.generation->link_bytes_per_second),
                       .optical = options.optical};
-  const double within = 2 * all_gather_us(topology, options.bytes, options.axes, rate, true);
+  const double halves = options.kind == CollectiveKind::kAllReduce ? 2 : 1;
+  const double within = halves * all_gather_us(topology, options.bytes, options.axes, rate, true);
   if (options.slices == 1) return within;
   const double shares = std::min<double>(options.chips_per_host, slice.chips()) * static_cast<double>(options.bytes) /
                         group_of(slice, options.axes);
   const double others = 1 - 1.0 / options.slices;
-  return within + 2 * (1e6 * others * shares / static_cast<double>(options.host_bytes_per_second) +
-                       microseconds(options.dcn_latency));
+  return within + halves * (1e6 * others * shares / static_cast<double>(options.host_bytes_per_second) +
+                            microseconds(options.dcn_latency));
 }
 
 }  // namespace weft::ici

@@ -3,7 +3,7 @@
 ///
 ///   ici_collective all-gather|reduce-scatter|all-reduce [--slice NAME] [--bytes B] [--axis xyz] [--flows] [--no-framing]
 ///                  [--optical-us L] [--write PREFIX] [--json]
-///   ici_collective all-reduce --slices S [--host-gbps G] [--chips-per-host C] [--dcn-us L] [--pieces P] ...
+///   ici_collective KIND --slices S [--host-gbps G] [--chips-per-host C] [--dcn-us L] [--pieces P] ...
 #include <fmt/core.h>
 #include <sys/resource.h>
 
@@ -87,10 +87,11 @@ std::string complete(Hosts& hosts, const Slice& slice) {
   return fmt::format("{}: the bandwidth of its hosts is not published, give --host-gbps", slice.generation->name);
 }
 
-int over_slices(const Slice& slice, const Hosts& hosts, const OpticalLinks& optical, const CollectiveOptions& options,
-                Grain grain, bool framing, bool json) {
+int over_slices(const std::string& kind, const Slice& slice, const Hosts& hosts, const OpticalLinks& optical,
+                const CollectiveOptions& options, Grain grain, bool framing, bool json) {
   const MultisliceOptions what{
       .slices = hosts.slices,
+      .kind = options.kind,
       .bytes = options.bytes,
       .axes = options.axes,
       .pieces = hosts.pieces,
@@ -101,9 +102,9 @@ int over_slices(const Slice& slice, const Hosts& hosts, const OpticalLinks& opti
       .dcn_latency = static_cast<Femtoseconds>(std::llround(hosts.latency_us * static_cast<double>(kMicrosecond))),
       .optical = optical};
   const auto found = run_multislice(slice, what);
-  const double exact = multislice_all_reduce_us(slice, what);
+  const double exact = multislice_us(slice, what);
   if (json)
-    fmt::print("{}\n", nlohmann::ordered_json{{"collective", "all-reduce"},
+    fmt::print("{}\n", nlohmann::ordered_json{{"collective", kind},
                                               {"slice", slice.name()},
                                               {"slices", hosts.slices},
                                               {"chips", slice.chips() * hosts.slices},
@@ -120,10 +121,10 @@ int over_slices(const Slice& slice, const Hosts& hosts, const OpticalLinks& opti
                            .dump(2));
   else
     fmt::print(
-        "all-reduce of {} bytes on {} slices {} of {} hosts each, {:g} Gbit/s and {:g} us between them: {:.2f} us, in "
+        "{} of {} bytes on {} slices {} of {} hosts each, {:g} Gbit/s and {:g} us between them: {:.2f} us, in "
         "one piece without framing and waits {:.2f}\n  first piece: within the slices until {:.2f}, between them "
         "until {:.2f}; {} bytes on the busiest host's wire\n",
-        options.bytes, hosts.slices, slice.name(), hosts_of(slice, hosts.chips), hosts.gigabits, hosts.latency_us,
+        kind, options.bytes, hosts.slices, slice.name(), hosts_of(slice, hosts.chips), hosts.gigabits, hosts.latency_us,
         found.us, exact, found.reduced_us, found.exchanged_us, found.dcn_bytes);
   return found.finished ? 0 : 1;
 }
@@ -189,15 +190,12 @@ int main(int argc, char** argv) {
       return 2;
     }
   if (hosts.slices > 1) {
-    if (options.kind != CollectiveKind::kAllReduce) {
-      fmt::print(stderr, "ici_collective: {} over several slices: only all-reduce is\n", kind);
-      return 2;
-    }
     if (const auto missing = complete(hosts, slice); !missing.empty()) {
       fmt::print(stderr, "ici_collective: {}\n", missing);
       return 2;
     }
-    return over_slices(slice, hosts, optical, options, flows ? Grain::kFlows : Grain::kPackets, !no_framing, json);
+    return over_slices(kind, slice, hosts, optical, options, flows ? Grain::kFlows : Grain::kPackets, !no_framing,
+                       json);
   }
   const uint64_t rate = slice.generation->link_bytes_per_second;
   double us = 0;

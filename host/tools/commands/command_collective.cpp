@@ -165,13 +165,23 @@ int collective(const Arguments& a) {
   c.algorithm = algorithm.value();
   if (c.kind == CollectiveKind::kBarrier) c.bytes = 0;
   if (c.kind == CollectiveKind::kPermute) c.shift = a.shift;
+  if (a.hosts.slices > 1 && !a.trace.empty())
+    return fail(Error{WEFT_ERROR_INVALID_ARGUMENT,
+                      "--trace --slices: each slice has a clock of its own, which stands still while data are between "
+                      "the hosts, and a trace has one: trace one slice"});
+  if (a.hosts.slices > 1 && !a.directory.empty())
+    return fail(Error{WEFT_ERROR_INVALID_ARGUMENT,
+                      "--listen --slices: a folder is of one slice, and several are simulators that this command "
+                      "starts: give --slice"});
   if (a.hosts.slices > 1)
-    return collective_over_slices({.slice = a.slice,
+    return collective_over_slices({.kind = a.kind,
+                                   .slice = a.slice,
                                    .core = a.core,
                                    .optical_us = a.optical_us,
                                    .axis = a.groups.empty() ? a.axis : "groups",
                                    .dtype = a.dtype,
                                    .seed = a.seed,
+                                   .timing_only = a.timing_only,
                                    .json = a.json},
                                   a.hosts, c);
   std::string name = a.slice.empty() ? "vfio-user:" + a.directory : fmt::format("sim:{}?core={}", a.slice, a.core);
@@ -258,11 +268,10 @@ void register_collective(CLI::App& app, Action& action) {
       ->excludes(directory);
   command->add_flag("--json", a->json, "print JSON");
   add_host_options(*command, a->hosts);
-  for (const auto* one_slice : {"--listen", "--trace", "--timing-only"})
-    command->get_option("--slices")->excludes(command->get_option(one_slice));
   command->callback([=, &action] {
     if (slice->count() + directory->count() != 1)
       throw CLI::ValidationError("collective", "one of --slice and --listen is needed");
+    check_host_options(*command, a->hosts);
     action = [a] { return collective(*a); };
   });
 }

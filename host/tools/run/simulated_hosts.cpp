@@ -59,11 +59,11 @@ uint64_t SimulatedHosts::most_bytes_sent() const {
   return most;
 }
 
-double SimulatedHosts::all_reduce_us(uint64_t share_bytes) const {
+double SimulatedHosts::crossing_us(uint64_t share_bytes) const {
   const double shares =
       static_cast<double>(std::min(chips_, options_.chips_per_host)) * static_cast<double>(share_bytes);
   const double others = 1 - 1.0 / options_.slices;
-  return 2 * (others * shares * 8e-3 / options_.gigabits + options_.latency_us);
+  return others * shares * 8e-3 / options_.gigabits + options_.latency_us;
 }
 
 }  // namespace weft::tools

@@ -39,9 +39,9 @@ class SimulatedHosts : public runtime::HostNetwork {
 
   /// Of the busiest host, on its wire.
   [[nodiscard]] uint64_t most_bytes_sent() const;
-  /// What the two crossings of an all-reduce take alone, without framing, if each of the hosts' chips has `share_bytes`
-  /// of its slice's sum: 2 ((S - 1) / S D / B + L). Microseconds.
-  [[nodiscard]] double all_reduce_us(uint64_t share_bytes) const;
+  /// What one crossing takes alone, without framing, if each of the hosts' chips has `share_bytes` of its slice's sum, or
+  /// gets as many of the whole array: (S - 1) / S D / B + L. Microseconds.
+  [[nodiscard]] double crossing_us(uint64_t share_bytes) const;
 
  private:
   HostOptions options_;

@@ -19,7 +19,7 @@ MultisliceOptions options(uint32_t slices, uint64_t bytes, Grain grain) {
 
 }  // namespace
 
-TEST_CASE("an all-reduce over slices takes what its closed form says: flows within 0.1 %, packets within 2 %") {
+TEST_CASE("collectives over slices take what their closed form says: flows within 0.1 %, packets within 2 %") {
   const struct {
     const char* slice;
     uint32_t slices;
@@ -34,14 +34,18 @@ TEST_CASE("an all-reduce over slices takes what its closed form says: flows with
     const auto slice = slice_of(one.slice);
     for (const auto grain : {Grain::kFlows, Grain::kPackets}) {
       if (grain == Grain::kPackets && slice.chips() * one.slices > 256) continue;  // seconds; scripts/figures has them
-      auto what = options(one.slices, one.bytes, grain);
-      what.chips_per_host = one.chips_per_host;
-      const auto found = run_multislice(slice, what);
-      INFO(one.slice << " times " << one.slices);
-      CHECK(found.finished);
-      CHECK(found.us == Approx(multislice_all_reduce_us(slice, what)).epsilon(grain == Grain::kFlows ? 1e-3 : 2e-2));
-      CHECK(found.reduced_us <= found.exchanged_us);
-      CHECK(found.exchanged_us <= found.us);
+      for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather}) {
+        auto what = options(one.slices, one.bytes, grain);
+        what.chips_per_host = one.chips_per_host;
+        what.kind = kind;
+        const auto found = run_multislice(slice, what);
+        INFO(one.slice << " times " << one.slices << ", kind " << static_cast<int>(kind));
+        CHECK(found.finished);
+        CHECK(found.us == Approx(multislice_us(slice, what)).epsilon(grain == Grain::kFlows ? 1e-3 : 2e-2));
+        CHECK(found.reduced_us <= found.exchanged_us);
+        CHECK(found.exchanged_us <= found.us);
+        CHECK((found.reduced_us == 0) == (kind == CollectiveKind::kAllGather || slice.chips() == 1));
+      }
     }
   }
 }
@@ -90,12 +94,14 @@ TEST_CASE("axes that take no part leave chips with arrays of their own: a host c
 
 TEST_CASE("an array smaller than its parts, and one of odd length, still ends") {
   const auto slice = slice_of("v5e-4x4");
-  for (const uint64_t bytes : {1u, 7u, 1'000'003u})
-    for (const uint32_t pieces : {1u, 3u}) {
-      auto what = options(5, bytes, Grain::kPackets);
-      what.pieces = pieces;
-      what.framing = true;
-      INFO(bytes << " bytes in " << pieces);
-      CHECK(run_multislice(slice, what).finished);
-    }
+  for (const auto kind : {CollectiveKind::kAllReduce, CollectiveKind::kReduceScatter, CollectiveKind::kAllGather})
+    for (const uint64_t bytes : {1u, 7u, 1'000'003u})
+      for (const uint32_t pieces : {1u, 3u}) {
+        auto what = options(5, bytes, Grain::kPackets);
+        what.pieces = pieces;
+        what.framing = true;
+        what.kind = kind;
+        INFO(bytes << " bytes in " << pieces);
+        CHECK(run_multislice(slice, what).finished);
+      }
 }

@@ -63,11 +63,11 @@ TEST_CASE("messages of chips at one host follow each other and those of two host
   CHECK(hosts.most_bytes_sent() == 3 * (kBytes + 113 * 78));
 }
 
-TEST_CASE("the closed form of an all-reduce counts the chips that a host has") {
-  // 2 ((S - 1) / S x 4 chips x 1 MB / B + L)
-  CHECK(SimulatedHosts(two_slices(), 8).all_reduce_us(kBytes) == Approx(2 * (2000 + 20)));
-  CHECK(SimulatedHosts(two_slices(), 2).all_reduce_us(kBytes) == Approx(2 * (1000 + 20)));
+TEST_CASE("the closed form of a crossing counts the chips that a host has") {
+  // (S - 1) / S x 4 chips x 1 MB / B + L
+  CHECK(SimulatedHosts(two_slices(), 8).crossing_us(kBytes) == Approx(2000 + 20));
+  CHECK(SimulatedHosts(two_slices(), 2).crossing_us(kBytes) == Approx(1000 + 20));
   auto four = two_slices();
   four.slices = 4;
-  CHECK(SimulatedHosts(four, 8).all_reduce_us(kBytes) == Approx(2 * (3000 + 20)));
+  CHECK(SimulatedHosts(four, 8).crossing_us(kBytes) == Approx(3000 + 20));
 }

@@ -1,4 +1,5 @@
-// Three launches of all slices, and two crossings of their hosts' network between them.
+// Launches of all slices, and crossings of their hosts' network between them. An all-reduce has them all, a
+// reduce-scatter ends with the sum, an all-gather begins with copies of the blocks to the hosts in place of it.
 //
 //   slice, by ICI      reduce-scatter ──► copies to the host          sum of parts ──► copy to the host          all-gather
 //   hosts, by DCN                                         parts ──► copies to the chip             sums ──► copies to the chip
@@ -49,30 +50,28 @@ struct Leaving {
   size_t command = 0;
 };
 
-class HierarchicalAllReduce {
+class Hierarchical {
  public:
-  HierarchicalAllReduce(MultisliceSession& session, HostNetwork& network, const Collective& collective)
-      : session_(session), network_(network), collective_(collective), chips_(session.count()) {}
+  Hierarchical(MultisliceSession& session, HostNetwork& network, const Collective& collective, Payload payload)
+      : session_(session), network_(network), collective_(collective), payload_(payload), chips_(session.count()) {}
 
   Status prepare(const std::vector<std::vector<std::vector<std::byte>>>& inputs) {
-    if (collective_.kind != CollectiveKind::kAllReduce)
-      return Error{WEFT_ERROR_INVALID_ARGUMENT, "over several slices only an all-reduce is possible"};
-    if (inputs.size() != slices())
+    if (!goes_over_slices(collective_.kind))
+      return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                   "over several slices there are all-reduce, reduce-scatter and all-gather only"};
+    if (with_data() && inputs.size() != slices())
       return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("inputs of {} slices for {}", inputs.size(), slices())};
     for (uint32_t slice = 0; slice < slices(); slice++) {
-      if (inputs[slice].size() != session_.slice(slice).chips())
+      if (with_data() && inputs[slice].size() != session_.slice(slice).chips())
         return on_slice(
             slice, Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("inputs of {} chips for {}", inputs[slice].size(),
                                                                   session_.slice(slice).chips())});
       for (uint32_t chip = 0; chip < session_.slice(slice).chips(); chip++) {
         chips_[slice].emplace_back();
         if (!compiler::takes_part(collective_, chip)) continue;
-        if (inputs[slice][chip].size() != collective_.bytes)
-          return on_slice(slice, on_chip(chip, Error{WEFT_ERROR_INVALID_ARGUMENT,
-                                                     fmt::format("an input of {} bytes for {}",
-                                                                 inputs[slice][chip].size(), collective_.bytes)}));
-        if (auto status = prepare(slice, chip, inputs[slice][chip]); !status.ok())
-          return on_slice(slice, status.error());
+        auto status = prepare(slice, chip);
+        if (status.ok() && with_data()) status = fill(slice, chip, inputs[slice][chip]);
+        if (!status.ok()) return on_slice(slice, status.error());
       }
     }
     return Ok{};
@@ -81,17 +80,26 @@ class HierarchicalAllReduce {
   Result<HierarchicalResult> run() {
     HierarchicalResult result;
     HierarchicalTimes& times = result.times;
-    auto status = step(times.reduced, [this](uint32_t s, uint32_t c) { return reduce(s, c); });
-    if (status.ok()) times.parts = cross(times);
-    if (status.ok()) status = step(times.added, [this](uint32_t s, uint32_t c) { return add(s, c); });
-    if (status.ok()) times.sums = cross(times);
-    if (status.ok()) status = step(times.gathered, [this](uint32_t s, uint32_t c) { return gather(s, c); });
+    Status status = Ok{};
+    if (reduces()) {
+      status = step(times.reduced, [this](uint32_t s, uint32_t c) { return reduce(s, c); });
+      if (status.ok()) times.parts = cross(times);
+      if (status.ok()) status = step(times.added, [this](uint32_t s, uint32_t c) { return add(s, c); });
+    } else {
+      status = step(times.added, [this](uint32_t s, uint32_t c) { return leave(s, c); });
+    }
+    times.sums = times.gathered = times.added;
+    if (status.ok() && gathers()) {
+      times.sums = cross(times);
+      status = step(times.gathered, [this](uint32_t s, uint32_t c) { return gather(s, c); });
+    }
     if (!status.ok()) return status.error();
+    if (!with_data()) return result;
     for (uint32_t slice = 0; slice < slices(); slice++) {
       result.outputs.emplace_back(chips_[slice].size());
       for (uint32_t number = 0; number < chips_[slice].size(); number++) {
         if (chips_[slice][number].array == nullptr) continue;
-        auto data = session_.slice(slice).read(number, chips_[slice][number].array, 0, collective_.bytes);
+        auto data = output(slice, number);
         if (!data.ok()) return on_slice(slice, data.error());
         result.outputs[slice][number] = std::move(data.value());
       }
@@ -101,6 +109,9 @@ class HierarchicalAllReduce {
 
  private:
   [[nodiscard]] uint32_t slices() const { return session_.count(); }
+  [[nodiscard]] bool with_data() const { return payload_ == Payload::kArrays; }
+  [[nodiscard]] bool reduces() const { return collective_.kind != CollectiveKind::kAllGather; }
+  [[nodiscard]] bool gathers() const { return collective_.kind != CollectiveKind::kReduceScatter; }
   [[nodiscard]] CollectiveBlock part(const OneChip& one, uint32_t owner) const {
     return compiler::collective_block(one.share_bytes, slices(), owner);
   }
@@ -111,17 +122,10 @@ class HierarchicalAllReduce {
   /// Another slice, the next one first, so that each host receives from one at a time.
   [[nodiscard]] uint32_t ahead(uint32_t slice, uint32_t by) const { return (slice + by) % slices(); }
 
-  Status prepare(uint32_t slice, uint32_t number, std::span<const std::byte> input) {
+  Status prepare(uint32_t slice, uint32_t number) {
     const ChipSet& set = session_.slice(slice);
     OneChip& one = chips_[slice][number];
-    Collective within = collective_;
-    within.kind = CollectiveKind::kReduceScatter;
-    const auto reduce = compiler::compile_collective(set.chip(), set.shape(), number, within);
-    if (!reduce.ok()) return on_chip(number, reduce.error());
-    within.kind = CollectiveKind::kAllGather;
-    const auto gather = compiler::compile_collective(set.chip(), set.shape(), number, within);
-    if (!gather.ok()) return on_chip(number, gather.error());
-    const auto mesh = compiler::collective_mesh(set.shape(), within, number);
+    const auto mesh = compiler::collective_mesh(set.shape(), collective_, number);
     if (!mesh.ok()) return on_chip(number, mesh.error());
     one.share_bytes = compiler::collective_block(collective_.bytes, mesh.value().ranks(), mesh.value().rank).bytes;
     const uint64_t own = round_up(part(one, slice).bytes, kRoom);
@@ -140,14 +144,32 @@ class HierarchicalAllReduce {
     if (status.ok()) status = take(one.from_network, WEFT_MEMORY_HOST, std::max(room, own * slices() + kRoom));
     if (status.ok()) status = map(set, number, one.to_network, one.sent);
     if (status.ok()) status = map(set, number, one.from_network, one.received);
-    if (status.ok()) status = load(set, number, reduce.value(), one.reduce);
-    if (status.ok()) status = load(set, number, gather.value(), one.gather);
-    if (status.ok() && slices() > 1 && part(one, slice).bytes != 0) {
+    if (status.ok() && reduces()) status = load(set, number, CollectiveKind::kReduceScatter, one.reduce);
+    if (status.ok() && gathers()) status = load(set, number, CollectiveKind::kAllGather, one.gather);
+    if (status.ok() && reduces() && slices() > 1 && part(one, slice).bytes != 0) {
       const auto sum = compiler::compile_sum(set.chip(), collective_.dtype, part(one, slice).bytes, slices());
       status = sum.ok() ? load(set, number, sum.value(), one.sum) : Status(on_chip(number, sum.error()));
     }
-    if (status.ok()) status = set.write(number, one.array, 0, input);
     return status;
+  }
+  /// Where the sums, or the blocks, of a chip's share are: it has all of them before it gathers.
+  [[nodiscard]] const BufferHandle& whole(const OneChip& one) const { return slices() == 1 ? one.share : one.sums; }
+  Status fill(uint32_t slice, uint32_t number, std::span<const std::byte> input) {
+    const OneChip& one = chips_[slice][number];
+    const auto [offset, bytes] =
+        reduces() ? CollectiveBlock{.offset = 0, .bytes = collective_.bytes} : part(one, slice);
+    if (input.size() != bytes)
+      return on_chip(
+          number, Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("an input of {} bytes for {}", input.size(), bytes)});
+    if (bytes == 0) return Ok{};
+    return session_.slice(slice).write(number, reduces() ? one.array : whole(one), offset, input);
+  }
+  [[nodiscard]] Result<std::vector<std::byte>> output(uint32_t slice, uint32_t number) const {
+    const OneChip& one = chips_[slice][number];
+    if (gathers()) return session_.slice(slice).read(number, one.array, 0, collective_.bytes);
+    const auto [offset, bytes] = part(one, slice);
+    if (bytes == 0) return std::vector<std::byte>{};
+    return session_.slice(slice).read(number, whole(one), offset, bytes);
   }
   static Status map(const ChipSet& set, uint32_t number, const BufferHandle& buffer, std::byte*& mapped) {
     void* pointer = nullptr;
@@ -155,6 +177,12 @@ class HierarchicalAllReduce {
       return set.error(number, status);
     mapped = static_cast<std::byte*>(pointer);
     return Ok{};
+  }
+  Status load(const ChipSet& set, uint32_t number, CollectiveKind kind, ProgramHandle& program) const {
+    Collective within = collective_;
+    within.kind = kind;
+    const auto kernel = compiler::compile_collective(set.chip(), set.shape(), number, within);
+    return kernel.ok() ? load(set, number, kernel.value(), program) : Status(on_chip(number, kernel.error()));
   }
   static Status load(const ChipSet& set, uint32_t number, const compiler::Kernel& kernel, ProgramHandle& program) {
     auto loaded = set.load(number, kernel);
@@ -213,6 +241,7 @@ class HierarchicalAllReduce {
     if (messages.empty()) return now_;
     const auto arrivals = network_.arrivals(messages);
     for (const auto& leaving : leaving_) {
+      if (!with_data()) break;
       const HostMessage& message = leaving.message;
       std::memcpy(chips_[message.to_slice][message.chip].received + leaving.to_offset,
                   chips_[message.from_slice][message.chip].sent + leaving.from_offset, message.bytes);
@@ -276,7 +305,18 @@ class HierarchicalAllReduce {
     return status;
   }
 
-  /// The others' parts of what this slice owns come from the host; the sum goes to all of them.
+  /// What this slice owns of the chip's share goes to all other slices, which lies in `sums`.
+  Status leave(uint32_t slice, uint32_t number) {
+    OneChip& one = chips_[slice][number];
+    const auto [offset, bytes] = part(one, slice);
+    if (bytes == 0 || slices() == 1) return Ok{};
+    auto status = copy(slice, number, one.to_network, offset, one.sums, offset, bytes);
+    for (uint32_t by = 1; by < slices() && status.ok(); by++)
+      leaving_.push_back({{slice, ahead(slice, by), number, bytes}, offset, offset, submitted_.size() - 1});
+    return status;
+  }
+
+  /// The others' parts of what this slice owns come from the host; of an all-reduce the sum goes to all of them.
   Status add(uint32_t slice, uint32_t number) {
     OneChip& one = chips_[slice][number];
     const auto [offset, bytes] = part(one, slice);
@@ -294,10 +334,7 @@ class HierarchicalAllReduce {
     }
     arguments.push_back({one.sums.get(), offset});
     if (status.ok()) status = launch(slice, number, one.sum, arguments);
-    if (status.ok()) status = copy(slice, number, one.to_network, offset, one.sums, offset, bytes);
-    for (uint32_t by = 1; by < slices() && status.ok(); by++)
-      leaving_.push_back({{slice, ahead(slice, by), number, bytes}, offset, offset, submitted_.size() - 1});
-    return status;
+    return status.ok() && gathers() ? leave(slice, number) : status;
   }
 
   /// The others' sums come from the host; then the slice has the whole array.
@@ -308,13 +345,14 @@ class HierarchicalAllReduce {
       const auto [offset, bytes] = part(one, ahead(slice, by));
       if (bytes != 0) status = copy(slice, number, one.sums, offset, one.from_network, offset, bytes);
     }
-    const weft_argument arguments[] = {{slices() == 1 ? one.share.get() : one.sums.get(), 0}, {one.array.get(), 0}};
+    const weft_argument arguments[] = {{whole(one).get(), 0}, {one.array.get(), 0}};
     return status.ok() ? launch(slice, number, one.gather, arguments) : status;
   }
 
   MultisliceSession& session_;
   HostNetwork& network_;
   const Collective& collective_;
+  const Payload payload_;
   std::vector<std::vector<OneChip>> chips_;  // by slice
   std::vector<Submitted> submitted_;         // of the step
   std::vector<Leaving> leaving_;
@@ -323,10 +361,16 @@ class HierarchicalAllReduce {
 
 }  // namespace
 
-Result<HierarchicalResult> run_hierarchical_all_reduce(MultisliceSession& session, HostNetwork& network,
-                                                       const Collective& collective,
-                                                       const std::vector<std::vector<std::vector<std::byte>>>& inputs) {
-  HierarchicalAllReduce job(session, network, collective);
+bool goes_over_slices(CollectiveKind kind) {
+  return kind == CollectiveKind::kAllReduce || kind == CollectiveKind::kReduceScatter ||
+         kind == CollectiveKind::kAllGather;
+}
+
+Result<HierarchicalResult> run_hierarchical(MultisliceSession& session, HostNetwork& network,
+                                            const Collective& collective,
+                                            const std::vector<std::vector<std::vector<std::byte>>>& inputs,
+                                            Payload payload) {
+  Hierarchical job(session, network, collective, payload);
   if (auto status = job.prepare(inputs); !status.ok()) return status.error();
   return job.run();
 }
