@@ -10,13 +10,17 @@ function(weft_bench_model target)
   weft_verilate(${target} ${ARGN} RANDOM_INITIAL BENCH ${trace})
 endfunction()
 
-# weft_bench(NAME SOURCES .. LIBS .. [XSAFETY <Catch filter>] [ECC_MEMORY]): a test program of a block, label rtl. All of it (or what the
+# weft_bench(NAME SOURCES .. LIBS .. [XSAFETY <Catch filter>] [ECC_MEMORY] [GATE]): a test program of a block, label rtl. All of it (or what the
 # filter names) runs again from other initial values, label xsafety: results must not depend on them. Seed 1 is enough for a developer;
 # the others have label gate too (docs/decisions/tests-of-the-gate.md).
-# ECC_MEMORY: not so for a block whose memory, unless written, holds no codeword; the whole core's test covers it.
+# GATE: as weft_test. ECC_MEMORY: not so for a block whose memory, unless written, holds no codeword; the whole core's test covers it.
 function(weft_bench name)
-  cmake_parse_arguments(B "ECC_MEMORY" "XSAFETY" "SOURCES;LIBS" ${ARGN})
-  weft_test(${name} SOURCES ${B_SOURCES} LIBS weft_view_testbench_bench ${B_LIBS} fmt::fmt LABELS rtl)
+  cmake_parse_arguments(B "ECC_MEMORY;GATE" "XSAFETY" "SOURCES;LIBS" ${ARGN})
+  set(gate)
+  if(B_GATE)
+    set(gate GATE)
+  endif()
+  weft_test(${name} SOURCES ${B_SOURCES} LIBS weft_view_testbench_bench ${B_LIBS} fmt::fmt LABELS rtl ${gate})
   if(NOT WEFT_TESTS)
     return()
   endif()

@@ -1,8 +1,9 @@
-# weft_test(NAME SOURCES <files> LIBS <targets> [LABELS <labels>] [WHOLE] [OPTIMISED]): a Catch2 program; each test case is a ctest of its
+# weft_test(NAME SOURCES <files> LIBS <targets> [LABELS <labels>] [WHOLE] [OPTIMISED] [GATE]): a Catch2 program; each test case is a ctest of its
 # own (WHOLE: one ctest for the program). weft_c_test: the same for CMocka programs, JUnit by CMOCKA_MESSAGE_OUTPUT.
 #
 # The code of a test of software is not optimised: it computes little, and the optimiser would take half of its compilation. OPTIMISED (-O1)
-# are those that compute for seconds themselves, and every bench of a Verilated model, which computes what the RTL does.
+# are those that compute for seconds themselves, and every bench of a Verilated model, which computes what the RTL does. GATE: the target
+# gate_cores builds it, and the gate runs it (docs/decisions/tests-of-the-gate.md).
 if(WEFT_TESTS)
   find_package(Catch2 2 QUIET)
   if(NOT Catch2_FOUND)
@@ -19,11 +20,15 @@ function(weft_test name)
   if(NOT WEFT_TESTS)
     return()
   endif()
-  cmake_parse_arguments(T "WHOLE;OPTIMISED" "TIMEOUT;ENVIRONMENT" "SOURCES;LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(T "WHOLE;OPTIMISED;GATE" "TIMEOUT;ENVIRONMENT" "SOURCES;LIBS;LABELS" ${ARGN})
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 300)
   endif()
   add_executable(${name} ${T_SOURCES})
+  if(T_GATE)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    add_dependencies(gate_cores ${name})
+  endif()
   target_link_libraries(${name} PRIVATE weft_catch_main weft_options ${T_LIBS})
   set(kind tests)
   set(level -O0)
@@ -41,9 +46,12 @@ function(weft_test name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:${level}>)
   set_target_properties(${name} PROPERTIES WEFT_TEST_KIND ${kind})
   weft_coverage_test(${name} "${T_LIBS}" "${T_LABELS}")
-  if(T_WHOLE OR WEFT_RTL_COVERAGE)
+  if(T_WHOLE OR T_GATE OR WEFT_RTL_COVERAGE)
     add_test(NAME ${name} COMMAND ${name})
     set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
+    if(T_GATE)
+      weft_gate_cores(${name})
+    endif()
   else()
     list(JOIN T_LABELS "\\\\\\\\;" labels)  # a list inside a property of a discovered test, through three expansions
     set(environment)
@@ -71,7 +79,7 @@ function(weft_c_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${T_LABELS}" TIMEOUT ${T_TIMEOUT})
 endfunction()
 
-# weft_gate_cores(TEST ..): these need cores that are not in the build (testbench/gate_cores): label gate.
+# weft_gate_cores(TEST ..): these need what is not in the build (testbench/gate_cores): label gate.
 function(weft_gate_cores)
   foreach(test ${ARGN})
     set_property(TEST "${test}" APPEND PROPERTY LABELS gate)
