@@ -110,15 +110,23 @@ Result<SliceSession> SliceSession::open(const std::string& name) {
 
 Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kernels,
                                       const std::vector<ChipInputs>& arguments, Payload payload, bool in_place) {
+  const uint32_t chips = state_->chips.chips();
+  if (kernels.size() != chips || arguments.size() != chips)
+    return Error{WEFT_ERROR_INVALID_ARGUMENT,
+                 fmt::format("{} kernels and arguments of {} for {} chips", kernels.size(), arguments.size(), chips)};
+  return run(
+      kernels, [&](uint32_t number) { return arguments[number]; }, payload, in_place);
+}
+
+Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kernels, const InputsOfChip& inputs,
+                                      Payload payload, bool in_place) {
   ChipSet& chips = state_->chips;
-  if (kernels.size() != chips.chips() || arguments.size() != chips.chips())
-    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} kernels and arguments of {} for {} chips", kernels.size(),
-                                                          arguments.size(), chips.chips())};
+  if (kernels.size() != chips.chips())
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("{} kernels for {} chips", kernels.size(), chips.chips())};
   std::vector<Launch> launches;
   for (uint32_t number = 0; number < kernels.size(); number++) {
-    auto launch = is_idle(kernels[number])
-                      ? Result<Launch>(Launch{})
-                      : prepare(chips, number, kernels[number], arguments[number], payload, in_place);
+    auto launch = is_idle(kernels[number]) ? Result<Launch>(Launch{})
+                                           : prepare(chips, number, kernels[number], inputs(number), payload, in_place);
     if (!launch.ok()) return launch.error();
     launches.push_back(std::move(launch.value()));
   }
@@ -150,25 +158,39 @@ Result<SliceResult> SliceSession::run(const std::vector<compiler::Kernel>& kerne
   return result;
 }
 
-Result<SliceResult> run_collective(SliceSession& session, const compiler::Collective& collective,
-                                   const std::vector<std::vector<std::byte>>& inputs, Payload payload) {
-  std::vector<compiler::Kernel> kernels;
-  std::vector<ChipInputs> arguments;
-  for (const auto& input : inputs) arguments.push_back({std::span(input)});
-  if (payload == Payload::kNone) arguments.assign(session.shape().chips(), {});
-  bool in_place = true;
+Result<CollectiveKernels> compile_collectives(const SliceSession& session, const compiler::Collective& collective) {
+  CollectiveKernels out;
   for (uint32_t number = 0; number < session.shape().chips(); number++) {
     if (!compiler::takes_part(collective, number)) {
-      kernels.emplace_back();
+      out.kernels.emplace_back();
       continue;
     }
     auto kernel = compiler::compile_collective(session.chip(), session.shape(), number, collective);
     if (!kernel.ok()) return kernel.error();
-    kernels.push_back(std::move(kernel.value()));
-    in_place = in_place && compiler::works_in_place(session.chip(), session.shape(), number, collective);
-    if (kernels.back().arguments.empty() && number < arguments.size()) arguments[number].clear();
+    out.kernels.push_back(std::move(kernel.value()));
+    out.in_place = out.in_place && compiler::works_in_place(session.chip(), session.shape(), number, collective);
   }
-  return session.run(kernels, arguments, payload, in_place);
+  return out;
+}
+
+Result<SliceResult> run_collective(SliceSession& session, const CollectiveKernels& collective,
+                                   const InputsOfChip& inputs, Payload payload) {
+  const auto given = [&](uint32_t number) {
+    const bool none = payload == Payload::kNone || collective.kernels[number].arguments.empty();
+    return none ? ChipInputs{} : inputs(number);
+  };
+  return session.run(collective.kernels, given, payload, collective.in_place);
+}
+
+Result<SliceResult> run_collective(SliceSession& session, const compiler::Collective& collective,
+                                   const std::vector<std::vector<std::byte>>& inputs, Payload payload) {
+  const uint32_t chips = session.shape().chips();
+  if (payload == Payload::kArrays && inputs.size() != chips)
+    return Error{WEFT_ERROR_INVALID_ARGUMENT, fmt::format("inputs of {} for {} chips", inputs.size(), chips)};
+  const auto kernels = compile_collectives(session, collective);
+  if (!kernels.ok()) return kernels.error();
+  return run_collective(
+      session, kernels.value(), [&](uint32_t number) { return ChipInputs{std::span(inputs[number])}; }, payload);
 }
 
 }  // namespace weft::runtime

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ class ChipSet;
 
 using ChipArguments = std::vector<std::vector<std::byte>>;   ///< bytes of each argument of a chip's kernel
 using ChipInputs = std::vector<std::span<const std::byte>>;  ///< the same, owned by the caller
+
+/// The inputs of a chip, asked for when its turn comes to be loaded, chip by chip: they may still be made until then.
+using InputsOfChip = std::function<ChipInputs(uint32_t chip)>;
 
 /// Whether arrays travel to the chips and back: kNone for a simulator with --timing-only, which moves no data anyway.
 enum class Payload : bool { kNone, kArrays };
@@ -51,12 +55,28 @@ class SliceSession {
   [[nodiscard]] Result<SliceResult> run(const std::vector<compiler::Kernel>& kernels,
                                         const std::vector<ChipInputs>& arguments, Payload payload = Payload::kArrays,
                                         bool in_place = false);
+  [[nodiscard]] Result<SliceResult> run(const std::vector<compiler::Kernel>& kernels, const InputsOfChip& inputs,
+                                        Payload payload, bool in_place);
 
  private:
   struct State;
   explicit SliceSession(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
+
+/// What each chip of a slice does in a collective; chips in no group have kernels without commands.
+struct CollectiveKernels {
+  std::vector<compiler::Kernel> kernels;
+  bool in_place = true;  ///< all of them work in the memory of their first argument
+};
+
+/// Errors of compile_collective.
+[[nodiscard]] Result<CollectiveKernels> compile_collectives(const SliceSession& session,
+                                                            const compiler::Collective& collective);
+
+/// As below. `inputs`: of chips whose kernel has arguments.
+[[nodiscard]] Result<SliceResult> run_collective(SliceSession& session, const CollectiveKernels& collective,
+                                                 const InputsOfChip& inputs, Payload payload = Payload::kArrays);
 
 /// A collective on all groups of the slice (chips in no group do nothing), inputs by chip: the outputs have the bytes
 /// of each chip's arguments, padding included. Errors of compile_collective and SliceSession::run; ICI_FAULT if a

@@ -3,12 +3,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <span>
 
 #include "host/compiler/collectives/collective_algorithm.hpp"
 #include "host/compiler/collectives/collective_mesh.hpp"
@@ -144,6 +146,40 @@ void print(const Arguments& a, const runtime::SliceSession& session, const Colle
                checked.differing(), checked.elements(), checked.first().empty() ? "" : ", first at " + checked.first());
 }
 
+/// Arrays that one thread draws, chip by chip, while another one sends them to the chips.
+class DrawnArrays {
+ public:
+  explicit DrawnArrays(uint32_t chips) : arrays_(chips) {}
+  /// One after the other; then the arrays of all chips. In one thread.
+  const ChipData& draw(const compiler::SliceShape& shape, const Collective& c, uint64_t seed) {
+    std::mt19937_64 random(seed);
+    try {
+      for (uint32_t chip = 0; chip < shape.chips(); chip++) {
+        arrays_[chip] = draw_numbers(random, collective_input_bytes(shape, chip, c), c.dtype);
+        tell(chip + 1);
+      }
+    } catch (...) {  // nobody waits for ever
+      tell(shape.chips());
+      throw;
+    }
+    return arrays_;
+  }
+  /// Waits until it is drawn.
+  [[nodiscard]] std::span<const std::byte> of(uint32_t chip) const {
+    for (uint32_t drawn = drawn_; drawn <= chip; drawn = drawn_) drawn_.wait(drawn);
+    return arrays_[chip];
+  }
+
+ private:
+  void tell(uint32_t drawn) {
+    drawn_ = drawn;
+    drawn_.notify_all();
+  }
+
+  ChipData arrays_;
+  std::atomic<uint32_t> drawn_ = 0;
+};
+
 int collective(const Arguments& a) {
   const auto kind = value_of_word("collective", a.kind, kKinds);
   if (!kind.ok()) return fail(kind.error());
@@ -197,16 +233,18 @@ int collective(const Arguments& a) {
   const uint32_t member = c.groups.empty() ? 0 : c.groups.front().front();
   if (const auto first = compiler::compile_collective(session.value().chip(), shape, member, c); !first.ok())
     return fail(first.error());
-  std::mt19937_64 random(a.seed);
-  ChipData inputs;
-  for (uint32_t chip = 0; chip < shape.chips() && !a.timing_only; chip++)
-    inputs.push_back(draw_numbers(random, collective_input_bytes(shape, chip, c), c.dtype));
-  // The simulator works in its own process; what it is to be compared with is worked out meanwhile.
-  auto reference = std::async(std::launch::async,
-                              [&] { return a.timing_only ? ChipData{} : collective_reference(shape, c, inputs); });
+  // Numbers are drawn while kernels are compiled and loaded. The simulator works in its own process; what it is to be
+  // compared with is worked out meanwhile.
+  DrawnArrays inputs(shape.chips());
+  auto reference = std::async(std::launch::async, [&] {
+    return a.timing_only ? ChipData{} : collective_reference(shape, c, inputs.draw(shape, c, a.seed));
+  });
   const auto began = std::chrono::steady_clock::now();
+  const auto kernels = runtime::compile_collectives(session.value(), c);
+  if (!kernels.ok()) return fail(kernels.error());
   const auto payload = a.timing_only ? runtime::Payload::kNone : runtime::Payload::kArrays;
-  const auto result = runtime::run_collective(session.value(), c, inputs, payload);
+  const auto result = runtime::run_collective(
+      session.value(), kernels.value(), [&](uint32_t chip) { return runtime::ChipInputs{inputs.of(chip)}; }, payload);
   const double wall = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   if (!result.ok()) return fail(result.error());
   const ChipData expected = reference.get();
