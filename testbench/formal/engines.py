@@ -11,6 +11,7 @@ def engine(entry):
 
 
 EACH_SECONDS = 5  # of one assertion after the other
+STEP_SOLVERS = {"sat": "sat", "glucose": "&get; &glucose2"}  # of the question of one step: ABC's commands
 
 
 class Abc:
@@ -84,16 +85,22 @@ class Abc:
 
     def stepped(self, folder, depth, clock):
         """None, or which assertion does not follow from `depth` cycles in which all hold: each by itself."""
+        name = self.entry.get("step_solver", "sat")
+        if name not in STEP_SOLVERS:
+            raise CannotRun(f"step_solver {name}: one of {', '.join(STEP_SOLVERS)}")
         unrolled = step.Step(step.read((folder / "asserts.aig").read_bytes()), depth)
 
         def solve(made):
             (folder / "step.aig").write_bytes(made)
-            log = self.ask(folder, "step", "sat; write_cex step.cex", clock)
-            return None if "UNSATISFIABLE" in log else (folder / "step.cex").read_text().strip()
+            log = self.ask(folder, "step", f"{STEP_SOLVERS[name]}; write_cex step.cex", clock)
+            answer = re.search(r"^(UN)?SATISFIABLE", log, flags=re.M)
+            if not answer:
+                raise CannotRun(f"abc {STEP_SOLVERS[name]}: {log.strip().splitlines()[-1] if log.strip() else 'no answer'}")
+            return None if answer[1] else (folder / "step.cex").read_text().partition("#")[0].strip()  # glucose writes a mark behind it
 
-        for failure, name in self._in_order(zip(unrolled.failures, self._names(folder), strict=True)):
+        for failure, assertion in self._in_order(zip(unrolled.failures, self._names(folder), strict=True)):
             if not step.holds(unrolled, failure, solve):
-                return f"{name} is no induction over {depth} cycles"
+                return f"{assertion} is no induction over {depth} cycles"
         return None
 
     def _in_order(self, assertions):

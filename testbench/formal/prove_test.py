@@ -97,9 +97,9 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
         self.assertEqual((code, result["holds"]), (1, False), text)
 
     def test_a_step_asked_one_by_one_says_the_same(self):
-        for reader in ("yosys", "slang"):
+        for reader, solver in (("yosys", ""), ("slang", ""), ("yosys", 'step_solver = "glucose"')):
             for limit, good in ((9, True), (14, False)):
-                code, result, text = self.prove(limit=limit, reader=reader, extra="split = true\n", options=PROOF_ALONE)
+                code, result, text = self.prove(limit=limit, reader=reader, extra=f"split = true\n{solver}\n", options=PROOF_ALONE)
                 self.assertEqual((code, result["holds"]), (0 if good else 1, good), text)
         self.assertIn("AtMostNine_A is no induction over 2 cycles", text)
         code, result, text = self.prove(limit=14, extra='split = ["AtMostNine"]\n', options=PROOF_ALONE)
@@ -107,6 +107,9 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
         code, result, text = self.prove(extra='split = ["AtMostNine", "Nobody"]\n', options=PROOF_ALONE)
         self.assertEqual((code, result["ran"]), (2, False), text)
         self.assertIn("split: no assertion begins with Nobody", text)
+        code, result, text = self.prove(extra='split = true\nstep_solver = "nobody"\n', options=PROOF_ALONE)
+        self.assertEqual((code, result["ran"]), (2, False), text)
+        self.assertIn("step_solver nobody: one of sat, glucose", text)
 
     def test_a_mutant_that_survives_fails(self):
         code, result, text = self.prove(replace="4'd8", reached=3)
