@@ -158,7 +158,7 @@ class DrawnArrays {
         arrays_[chip] = draw_numbers(random, collective_input_bytes(shape, chip, c), c.dtype);
         tell(chip + 1);
       }
-    } catch (...) {  // nobody waits for ever
+    } catch (...) {  // so that no one waits for what is never drawn
       tell(shape.chips());
       throw;
     }
