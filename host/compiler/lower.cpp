@@ -49,14 +49,11 @@ class Lowering {
 
   /// Names that are cut may be those of several nodes.
   void name_node(const std::string& name) {
-    const auto operation = graph_.op_types.find(name);
-    const std::string op_type = operation == graph_.op_types.end() ? "" : operation->second;
-    const auto [at, added] = program_.nodes.try_emplace(step_name(name), ModelNode{name, op_type});
+    const auto [at, added] = program_.nodes.try_emplace(step_name(name), ModelNode{name, {}});
     ModelNode& known = at->second;
-    if (added || known.name == name) return;
-    known.name = at->first + "..";
-    if (!op_type.empty() && known.op_type.find(op_type) == std::string::npos)
-      known.op_type += (known.op_type.empty() ? "" : " or ") + op_type;
+    if (!added && known.name != name) known.name = at->first + "..";
+    if (const auto op_type = graph_.op_types.find(name); op_type != graph_.op_types.end())
+      known.op_types.insert(op_type->second);
   }
 
   void add_arguments(const std::vector<size_t>& tensors, const std::vector<size_t>& joined,

@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -24,8 +25,8 @@ struct ArgumentPlace {
 
 /// What steps of one name stem from; for messages.
 struct ModelNode {
-  std::string name;     ///< whole; of several nodes their beginning and ".."
-  std::string op_type;  ///< as the model calls it: "Conv"; of several nodes each once: "Conv or Gemm"; empty: not known
+  std::string name;                ///< whole; of several nodes their beginning and ".."
+  std::set<std::string> op_types;  ///< their operators, as the model calls them: "Conv"; empty: not known
 };
 
 /// A program before scheduling: steps in order, each reading what earlier ones or the caller wrote.

@@ -34,8 +34,8 @@ std::string text_of(const Program& program, size_t step) {
   if (name.empty()) return text;
   const auto node = program.nodes.find(name);
   if (node == program.nodes.end()) return fmt::format("{} ('{}')", text, name);
-  const auto& [whole, op_type] = node->second;
-  return fmt::format("{} ({}'{}')", text, op_type.empty() ? "" : op_type + " ", whole);
+  const auto& [whole, op_types] = node->second;
+  return fmt::format("{} ({}{}'{}')", text, fmt::join(op_types, " or "), op_types.empty() ? "" : " ", whole);
 }
 
 }  // namespace weft::compiler::tiles

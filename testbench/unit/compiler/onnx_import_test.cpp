@@ -237,5 +237,5 @@ TEST_CASE("a step in a message has the whole name and the operator of the model'
   const auto joined = compiler::lower(*spec::find_chip("nano"), two.value());
   REQUIRE(joined.ok());
   CHECK(compiler::tiles::text_of(joined.value(), 0) ==
-        "step 1 of 2, a product by constants (MatMul or Gemm '/encoder/layers.0/attention/outp..')");
+        "step 1 of 2, a product by constants (Gemm or MatMul '/encoder/layers.0/attention/outp..')");
 }

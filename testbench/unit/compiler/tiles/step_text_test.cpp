@@ -35,8 +35,8 @@ TEST_CASE("a step in a message has its number and what it computes and the name 
   CHECK(text_of(program, 8) == "step 9 of 9, a gather of rows");
   pair.batch = 1;
   program.steps = {pair};
-  program.nodes = {{"scores", {"scores", ""}}};
+  program.nodes = {{"scores", {"scores", {}}}};
   CHECK(text_of(program, 0) == "step 1 of 1, a product ('scores')");
-  program.nodes = {{"scores", {"scores of the whole name", "MatMul"}}};
+  program.nodes = {{"scores", {"scores of the whole name", {"MatMul"}}}};
   CHECK(text_of(program, 0) == "step 1 of 1, a product (MatMul 'scores of the whole name')");
 }
