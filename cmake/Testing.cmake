@@ -13,7 +13,7 @@ if(WEFT_TESTS)
   file(WRITE ${CMAKE_BINARY_DIR}/catch_main.cpp "#define CATCH_CONFIG_MAIN\n#include <catch2/catch.hpp>\n")
   add_library(weft_catch_main STATIC ${CMAKE_BINARY_DIR}/catch_main.cpp)
   target_link_libraries(weft_catch_main PUBLIC Catch2::Catch2)
-  target_compile_options(weft_catch_main PRIVATE $<$<CONFIG:Release>:-O1>)
+  weft_optimise(weft_catch_main -O1)
 endif()
 
 function(weft_test name)

@@ -9,6 +9,12 @@
 #include "weft/spec/names.hpp"
 
 namespace weft::compiler {
+Node::Node(const Node&) = default;
+Node::Node(Node&&) noexcept = default;
+Node& Node::operator=(const Node&) = default;
+Node& Node::operator=(Node&&) noexcept = default;
+Node::~Node() = default;
+
 namespace {
 
 class GraphCheck {

@@ -145,8 +145,17 @@ struct RowsNode {
   size_t table = 0, indices = 0, y = 0;
 };
 
-using Node = std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, ReduceNode, PairProductNode, ConstantNode,
-                          ConvolutionNode, WindowNode, CollectiveNode, RowsNode>;
+/// One of the nodes. Copied, moved and destroyed out of line: what does so by the kinds of node is compiled once.
+struct Node : std::variant<DenseNode, VectorNode, CopyNode, RearrangeNode, ReduceNode, PairProductNode, ConstantNode,
+                           ConvolutionNode, WindowNode, CollectiveNode, RowsNode> {
+  using variant::variant;
+  using variant::operator=;
+  Node(const Node&);
+  Node(Node&&) noexcept;
+  Node& operator=(const Node&);
+  Node& operator=(Node&&) noexcept;
+  ~Node();
+};
 
 /// The tensors that a node reads, and the one that it writes.
 [[nodiscard]] std::vector<size_t> operands_of(const Node& node);

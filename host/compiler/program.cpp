@@ -6,6 +6,12 @@
 #include "host/compiler/layout.hpp"
 
 namespace weft::compiler {
+Step::Step(const Step&) = default;
+Step::Step(Step&&) noexcept = default;
+Step& Step::operator=(const Step&) = default;
+Step& Step::operator=(Step&&) noexcept = default;
+Step::~Step() = default;
+
 namespace {
 
 constexpr uint64_t kMaxOffset = 1ull << 40;  // a command's offsets have 40 bits

@@ -14,8 +14,17 @@
 
 namespace weft::compiler {
 
-using Step = std::variant<DenseStep, VectorStep, RearrangeStep, ReduceStep, PairProductStep, ConvolutionStep,
-                          WindowStep, CollectiveStep, RowsStep>;
+/// One of the steps. Copied, moved and destroyed out of line: what does so by the kinds of step is compiled once.
+struct Step : std::variant<DenseStep, VectorStep, RearrangeStep, ReduceStep, PairProductStep, ConvolutionStep,
+                           WindowStep, CollectiveStep, RowsStep> {
+  using variant::variant;
+  using variant::operator=;
+  Step(const Step&);
+  Step(Step&&) noexcept;
+  Step& operator=(const Step&);
+  Step& operator=(Step&&) noexcept;
+  ~Step();
+};
 
 /// Bytes of an argument.
 struct ArgumentPlace {

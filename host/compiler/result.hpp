@@ -1,8 +1,8 @@
 /// The result of a host operation: a value, or an error with a code of the C ABI and a message for a person.
 #pragma once
+#include <optional>
 #include <string>
 #include <utility>
-#include <variant>
 
 #include "weft/spec/spec.h"
 
@@ -18,15 +18,16 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}      // NOLINT: a value is a result
-  Result(Error error) : state_(std::move(error)) {}  // NOLINT: an error is a result
-  [[nodiscard]] bool ok() const { return std::holds_alternative<T>(state_); }
-  [[nodiscard]] T& value() { return std::get<T>(state_); }
-  [[nodiscard]] const T& value() const { return std::get<T>(state_); }
-  [[nodiscard]] const Error& error() const { return std::get<Error>(state_); }
+  Result(T value) : value_(std::move(value)) {}      // NOLINT: a value is a result
+  Result(Error error) : error_(std::move(error)) {}  // NOLINT: an error is a result
+  [[nodiscard]] bool ok() const { return value_.has_value(); }
+  [[nodiscard]] T& value() { return value_.value(); }
+  [[nodiscard]] const T& value() const { return value_.value(); }
+  [[nodiscard]] const Error& error() const { return error_.value(); }
 
  private:
-  std::variant<T, Error> state_;
+  std::optional<T> value_;
+  std::optional<Error> error_;
 };
 
 struct Ok {};

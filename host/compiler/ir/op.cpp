@@ -8,6 +8,13 @@
 #include "host/compiler/ir/refusal.hpp"
 
 namespace weft::compiler::ir {
+Attributes::Attributes() = default;
+Attributes::Attributes(const Attributes&) = default;
+Attributes::Attributes(Attributes&&) noexcept = default;
+Attributes& Attributes::operator=(const Attributes&) = default;
+Attributes& Attributes::operator=(Attributes&&) noexcept = default;
+Attributes::~Attributes() = default;
+
 namespace {
 
 struct OpInfo {

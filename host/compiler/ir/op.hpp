@@ -124,7 +124,16 @@ enum class ValueId : uint32_t {};
 [[nodiscard]] constexpr size_t index_of(ValueId value) { return static_cast<size_t>(value); }
 /// An integer, a list of integers, or a word.
 using Attribute = std::variant<int64_t, Dims, std::string>;
-using Attributes = std::map<std::string, Attribute, std::less<>>;
+/// By name. Copied, moved and destroyed out of line: what does so node by node is compiled once.
+struct Attributes : std::map<std::string, Attribute, std::less<>> {
+  using map::map;
+  Attributes();
+  Attributes(const Attributes&);
+  Attributes(Attributes&&) noexcept;
+  Attributes& operator=(const Attributes&);
+  Attributes& operator=(Attributes&&) noexcept;
+  ~Attributes();
+};
 class Module;
 
 /// What of a model an operator stems from; for messages.
