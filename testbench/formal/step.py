@@ -1,55 +1,8 @@
-"""The step of an induction, one assertion at a time, each with as few assumptions as it needs. Those that were shown before may be
-assumed of the same cycle too, so an assertion about half of a computation helps the one about its end.
-
-ABC's `ind` puts all assertions into one question, and all that may be assumed: a solver then may not end where it ends each of them
-in a second."""
+"""The step of an induction. failing(): all assertions in one question, with all that may be assumed. holds(): one assertion at a time, each with
+as few assumptions as it needs. Those that were shown before may be assumed of the same cycle too, so an assertion about half of a
+computation helps the one about its end. A solver may end each of these questions in a second where it does not end the one."""
 import bisect
-from dataclasses import dataclass
-
-
-@dataclass
-class Aiger:
-    """A model in AIGER 1.9. A literal is 2 x variable + 1 if negated; variables: inputs, latches, gates, from 1."""
-    inputs: int
-    next_states: list
-    bad: list
-    constraints: list
-    gates: list  # (literal, literal) of each and
-
-
-def read(data):
-    """Of the binary form."""
-    end = data.index(b"\n")
-    header = [int(word) for word in data[:end].split()[1:]] + [0, 0]
-    inputs, latches, outputs, gates, bad, constraints = header[1:7]
-    at = end + 1
-
-    def line():
-        nonlocal at
-        end = data.index(b"\n", at)
-        text, at = data[at:end], end + 1
-        return int(text.split()[0])
-
-    def number():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-
-    next_states = [line() for _ in range(latches)]
-    outs = [line() for _ in range(outputs)]
-    bads = [line() for _ in range(bad)]
-    model = Aiger(inputs, next_states, bads or outs, [line() for _ in range(constraints)], [])
-    for index in range(gates):
-        first = 2 * (inputs + latches + index + 1) - number()
-        model.gates.append((first, first - number()))
-    return model
-
+from functools import cached_property
 
 _DIGITS = bytes([48, 49]) + bytes(254)  # from 0 and 1 to the characters
 
@@ -102,12 +55,17 @@ class Step:
                 self.hypotheses += [value(literal) ^ 1 for literal in model.bad]
                 state = [value(literal) for literal in model.next_states]
         self.failures = [value(literal) for literal in model.bad]
+        self.all_hold = gates.all(failure ^ 1 for failure in self.failures)
         self.gates = gates.list
-        self.cones = [self.cone(literal) for literal in self.hypotheses]
 
-    def cone(self, literal):
-        """Variables on which it depends, as a number whose bits they are: many are united, and compared, for each question."""
-        seen, left = bytearray(self.inputs + len(self.gates) + 1), [literal >> 1]
+    @cached_property
+    def cones(self):
+        """Of each hypothesis."""
+        return [self.cone(literal) for literal in self.hypotheses]
+
+    def cone(self, *literals):
+        """Variables on which they depend, as a number whose bits they are: many are united, and compared, for each question."""
+        seen, left = bytearray(self.inputs + len(self.gates) + 1), [literal >> 1 for literal in literals]
         while left:
             variable = left.pop()
             if seen[variable]:
@@ -122,8 +80,8 @@ class Step:
 
     def shown(self, failure, cone):
         """This assertion holds: it may be assumed of the last cycle from now on."""
-        self.hypotheses.append(failure ^ 1)
         self.cones.append(cone)
+        self.hypotheses.append(failure ^ 1)
 
     def question(self, literals, cone):
         """(bytes in AIGER, its inputs): one output, 1 if all of these are, which depend on the variables of `cone`."""
@@ -164,6 +122,17 @@ class Step:
         for a, b in self.gates:
             values.append((values[a >> 1] ^ (a & 1)) & (values[b >> 1] ^ (b & 1)))
         return values
+
+
+def failing(step, solve):
+    """Numbers of the assertions that fail together, or none if no assertion can: one question about all, with all that may be assumed."""
+    literals = [step.all_hold ^ 1, *step.hypotheses]
+    made, inputs = step.question(literals, step.cone(*literals))
+    found = solve(made)
+    if found is None:
+        return []
+    values = step.values(variable for variable, bit in zip(inputs, found, strict=True) if bit == "1")
+    return [index for index, literal in enumerate(step.failures) if values[literal >> 1] ^ (literal & 1)]
 
 
 def holds(step, failure, solve):
