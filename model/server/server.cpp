@@ -70,9 +70,11 @@ bool Server::serve(std::span<const size_t> waiting) {
   const bool contended = !alone_ && simulation_.pending() && !simulation_.held();
   turns_.begin(waiting, present_, contended, Clock::now());
   bool left = false;
+  served_.clear();
   for (const size_t i : waiting) {
     const auto time = turns_.time_for(i);
     if (time <= Clock::duration::zero()) continue;
+    served_.push_back(i);
     const auto begin = Clock::now();
     left |= !ports_[i].serve(begin + time);
     turns_.spend(i, Clock::now() - begin);
@@ -117,8 +119,8 @@ void Server::find_waiting(std::span<const pollfd> polled, std::vector<size_t>& w
 }
 
 bool Server::look_at_sockets(std::vector<pollfd>& polled, bool sleeps) {
-  // Ports that take connections, and those whose client has left, may have closed a descriptor in the last turn.
-  for (const size_t i : restless_)
+  // Ports that take connections, and those whose client has left, may have closed a descriptor when they were served.
+  for (const size_t i : served_)
     if (!ports_[i].attached() && !polled.empty()) poll_set_.renew(ports_[i].polled_of(polled));
   polled.clear();
   if (stop_fd_ >= 0) polled.push_back({stop_fd_, POLLIN, 0});

@@ -78,6 +78,7 @@ class Server {
   std::vector<int> rests_on_;       // by port: what the poll set keeps of it; -1: it does not rest
   std::vector<size_t> restless_;    // the others, in order
   std::vector<size_t> woken_;       // since the last look; they may rest again
+  std::vector<size_t> served_;      // in the last turn
   FairTurns turns_;
   size_t present_ = 0;  // tenants: clients, or one that has all functions that have clients
   bool alone_ = false;  // that one

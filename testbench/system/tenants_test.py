@@ -2,8 +2,10 @@
 """Tenants of a standing weft-sim: whose its folder and sockets are, and what processes may do to each other."""
 import json
 import os
+import signal
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import unittest
@@ -159,6 +161,24 @@ class Tenants(WeftTest):
             self.assertIn("acted 1", done)
             self.assertIn("recovery: reset", done)
             self.assertEqual(neighbour(), before)
+
+    def test_a_client_whose_socket_gets_the_number_of_one_that_has_just_left_is_heard(self):
+        simulator = subprocess.Popen([WEFT_SIM, "--slice", "v4-4x4x8", "--listen", self.path("many")], stdin=subprocess.DEVNULL)
+        self.addCleanup(simulator.wait)
+        self.addCleanup(simulator.kill)
+        wait_for(lambda: os.path.exists(self.path("many/chip127-function0.sock")), "sockets", 60)
+        with socket.socket(socket.AF_UNIX) as leaves, socket.socket(socket.AF_UNIX) as comes:
+            leaves.connect(self.path("many/chip3-function0.sock"))
+            for _ in range(3):  # it has been looked at in several turns by then
+                self.assertEqual(self.management({"request": "state", "chip": 3}, "many")["functions"][0]["owner"]["pid"], os.getpid())
+            os.kill(simulator.pid, signal.SIGSTOP)  # so that it finds both in one turn
+            leaves.close()
+            comes.connect(self.path("many/chip5-function0.sock"))
+            os.kill(simulator.pid, signal.SIGCONT)
+            self.management({"request": "state", "chip": 5}, "many")
+            comes.sendall(struct.pack("<HHIII", 7, 1, 16, 0, 0))  # VERSION, without what belongs to it
+            comes.settimeout(60)
+            self.assertEqual(struct.unpack_from("<H", comes.recv(16)), (7,))
 
     def test_a_slice_works_beside_another_tenant_though_it_cannot_hold_time(self):
         self.start_simulator("--functions", "2", folder="slice", functions=0)
