@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <future>
 #include <optional>
 #include <span>
 #include <utility>
@@ -206,12 +208,9 @@ class Hierarchical {
     for (uint32_t slice = 0; slice < held; slice++)
       if (auto status = session_.slice(slice).resume(); !status.ok() && !failure)
         failure = on_slice(slice, status.error());
+    if (auto ended = wait_for_all(); ended && !failure) failure = std::move(ended);
     uint64_t end = now_;
-    for (const auto& [slice, chip, event] : submitted_) {
-      const auto status = weft_event_wait(event.get(), nullptr);
-      if (status != WEFT_ERROR_OK && !failure) failure = on_slice(slice, session_.slice(slice).error(chip, status));
-      end = std::max(end, time_of(slice, began[slice], event));
-    }
+    for (const auto& [slice, chip, event] : submitted_) end = std::max(end, time_of(slice, began[slice], event));
     for (auto& leaving : leaving_)
       leaving.message.at =
           time_of(leaving.message.from_slice, began[leaving.message.from_slice], submitted_[leaving.command].event);
@@ -219,6 +218,27 @@ class Hierarchical {
     if (failure) return *failure;
     now_ = until = end;
     return Ok{};
+  }
+  /// Until all commands of the step have ended, of all slices at once: when one fails, those of the other slices are
+  /// cancelled, whose work is of no use any more. Returns what has failed first: what fails after it has been cut off.
+  std::optional<Error> wait_for_all() {
+    std::optional<Error> failure;
+    std::atomic<bool> failed = false;
+    const auto wait = [&](uint32_t slice) {
+      for (const auto& [of, chip, event] : submitted_) {
+        if (of != slice) continue;
+        const auto status = weft_event_wait(event.get(), nullptr);
+        if (status == WEFT_ERROR_OK || failed.exchange(true)) continue;
+        failure = on_slice(slice, session_.slice(slice).error(chip, status));
+        for (const auto& other : submitted_)
+          if (other.slice != slice) (void)weft_event_cancel(other.event.get());  // BUSY: it is waited for to its end
+      }
+    };
+    std::vector<std::future<void>> others;
+    for (uint32_t slice = 1; slice < slices(); slice++) others.push_back(std::async(std::launch::async, wait, slice));
+    wait(0);
+    for (auto& other : others) other.get();
+    return failure;
   }
   Status hold(uint32_t slice, uint64_t& began) {
     if (auto status = session_.slice(slice).hold(); !status.ok()) return status;
