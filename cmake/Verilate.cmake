@@ -30,6 +30,7 @@ target_link_libraries(weft_verilated PUBLIC weft_view_verilated)
 target_compile_options(weft_verilated PRIVATE -include ${CMAKE_SOURCE_DIR}/model/verilated/runtime_hooks.hpp)
 target_include_directories(weft_verilated SYSTEM PUBLIC ${VERILATOR_ROOT}/include ${VERILATOR_ROOT}/include/vltstd)
 target_compile_options(weft_verilated PRIVATE -w)
+set_source_files_properties(${VERILATOR_ROOT}/include/verilated.cpp ${VERILATOR_ROOT}/include/verilated_fst_c.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 # What a failed assertion runs once (std::regex), and what counts in a build with coverage alone.
 set_source_files_properties(${CMAKE_SOURCE_DIR}/model/verilated/model_failure.cpp ${VERILATOR_ROOT}/include/verilated_cov.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O0>)
 # VM_COVERAGE: none of Verilator's headers and sources reads it, so a build with coverage has the same objects around its models as one without.
@@ -92,10 +93,12 @@ function(weft_verilate target)
   if(V_TRACE)
     list(APPEND flags --trace-fst --trace-structs)
   endif()
-  set(fast ${WEFT_MODEL_FLAGS} ${WEFT_ONCE})
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    # the optimiser looks for a load's store among near ones alone, as functions have thousands of statements (docs/decisions/unity-builds.md)
-    list(APPEND fast -mllvm -memdep-block-scan-limit=10 -mllvm -memdep-block-number-limit=10)
+  set(fast ${WEFT_MODEL_FLAGS})
+  if(V_ASSERT AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # for tests: the optimiser looks for a load's store among near ones alone, and functions have thousands of statements (docs/decisions/unity-builds.md);
+    # it combines instructions once, and leaves them in their order. A model of v5e-1mxu is a fifteenth slower that way, one of nano is not (docs/decisions/special-members-out-of-line.md).
+    list(APPEND fast ${WEFT_ONCE} -mllvm -memdep-block-scan-limit=10 -mllvm -memdep-block-number-limit=10
+                     -mllvm -post-RA-scheduler=false -mllvm -enable-misched=false)
   endif()
   if(V_BENCH)
     set(fast -O1 -march=${WEFT_MARCH})
