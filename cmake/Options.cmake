@@ -18,7 +18,8 @@ if(WEFT_COVERAGE)
 endif()
 
 # 204 programs are linked: by lld in half of the time that ld takes (docs/decisions/special-members-out-of-line.md).
-find_program(WEFT_LLD NAMES ld.lld-16 ld.lld)
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=lld WEFT_LLD)   # what the compiler itself finds, of whatever version
 if(WEFT_LLD AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_link_options(-fuse-ld=lld -Wl,--threads=1 -Wl,-O0)
 endif()
@@ -29,10 +30,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION
   set(WEFT_ONCE -mllvm -instcombine-max-iterations=1)
 endif()
 if(WEFT_ONCE)
-  target_compile_options(weft_options INTERFACE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:SHELL:-mllvm -instcombine-max-iterations=1>")
+  list(JOIN WEFT_ONCE " " once)
+  target_compile_options(weft_options INTERFACE "$<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:SHELL:${once}>")
 endif()
 
-# weft_optimise(TARGET LEVEL): code that no one waits for is optimised at that level, and small functions alone are inlined: a fifth less to compile at
+# weft_optimise(TARGET LEVEL): code that takes little of a program's time is optimised at that level, and small functions alone are inlined: a fifth less to compile at
 # -O1, an eighth at -O2.
 function(weft_optimise target level)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
