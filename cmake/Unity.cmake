@@ -2,7 +2,7 @@
 # ones, unity_groups.py says when CMake runs: sources whose own names do not meet. A target with UNITY_BUILD of its own (ON or OFF), a source with
 # options of its own and what is generated are left as they are. The presets asan and coverage compile each source alone.
 option(WEFT_UNITY "compile sources of a target several at once" ON)
-set(WEFT_UNITY_SIZE 6)  # an edit compiles the others of its group too
+set(WEFT_UNITY_SIZE 10)  # an edit compiles the others of its group too
 
 # weft_unity_all(): to be called when all targets are there.
 function(weft_unity_all)

@@ -6,7 +6,9 @@ Prints FOLDER|GROUP|SOURCE for each source that shares a translation unit with o
 
 A group has at most SIZE sources, of one folder where possible, which say the same `using namespace` and define no macro. No two of them declare
 the same name for themselves (in an unnamed namespace, static, or as an alias), and none writes a name that another declares so: together they
-mean what they mean alone. The scan is of words and not of C++: what it misses is a compiler's error, or is found by the build without groups."""
+mean what they mean alone. Two kinds of names may meet: an alias that both write alike, and a name in small letters that is nowhere called, made
+or given arguments in the one source and stands in none of its headers: a variable or member of its own functions, which comes before the other's.
+The scan is of words and not of C++: what it misses is a compiler's error, or is found by the build without groups."""
 import functools
 import re
 import sys
@@ -29,6 +31,8 @@ VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
 NOT_CALLED = {"alignas", "decltype", "noexcept", "requires", "sizeof", "static_assert", "__attribute__"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 WORD = re.compile(r"(?<![\w.])(?<!->)(?<!::)[A-Za-z_]\w*")
+APPLIED = re.compile(r"(?<![\w.])(?<!->)(?<!::)([A-Za-z_]\w*)\s*[({<]")
+SAME_ALIAS = re.compile(r"\b(?:using|namespace) (\w+) = ([^;{}]+);")
 
 
 def name_of(statement, unnamed):
@@ -72,14 +76,21 @@ def quiet(text):
     return NOISE.sub(lambda match: ' "" ' if match[0][0] in 'R"' else " ", text)
 
 
+class Header(typing.NamedTuple):
+    words: frozenset
+    applied: frozenset  # that are called, made, or given arguments
+    includes: tuple
+
+
 @functools.cache
 def header(name):
-    """(Words of a header of the project, the headers that it includes)."""
+    """A header of the project."""
     try:
         text = (ROOT / name).read_text(encoding="utf-8")
     except OSError:  # generated, or a library's
-        return frozenset(), ()
-    return frozenset(WORD.findall(DIRECTIVE.sub("", quiet(text)))), tuple(INCLUDE.findall(text))
+        return Header(frozenset(), frozenset(), ())
+    code = DIRECTIVE.sub("", quiet(text))
+    return Header(frozenset(WORD.findall(code)), frozenset(APPLIED.findall(code)), tuple(INCLUDE.findall(text)))
 
 
 def headers_of(text):
@@ -89,13 +100,15 @@ def headers_of(text):
         name = more.pop()
         if name not in found:
             found.add(name)
-            more += header(name)[1]
+            more += header(name).includes
     return found
 
 
 class Scan(typing.NamedTuple):
     names: set  # that the source declares for itself
     words: set  # that may mean a name of another source
+    applied: set  # of these, what is called, made, or given arguments
+    aliases: frozenset  # (name, what it stands for)
     using: frozenset
     headers: set
 
@@ -107,12 +120,21 @@ def scan(path):
     if DEFINE.search(text):
         return None
     text = DIRECTIVE.sub("", text)
-    return Scan(own_names(text), set(WORD.findall(text)), frozenset(USING.findall(text)), headers_of(whole))
+    aliases = frozenset(SAME_ALIAS.findall(" ".join(text.split())))
+    return Scan(own_names(text), set(WORD.findall(text)), set(APPLIED.findall(text)), aliases, frozenset(USING.findall(text)), headers_of(whole))
 
 
 def takes(one, other):
-    """Whether one source, or a header that the other one has not read before it, writes a name of the other."""
-    return bool(other.names & one.words) or any(other.names & header(name)[0] for name in one.headers - other.headers)
+    """Whether one source, or a header that the other one has not read before it, writes a name of the other and could mean it."""
+    alike = {name for name, _ in one.aliases & other.aliases}
+    for name in (other.names & one.words) - alike:
+        variable = name.islower() and name not in one.names and name not in one.applied
+        if not variable or any(name in header(read).words for read in one.headers):
+            return True
+    for read in one.headers - other.headers:
+        if any(not name.islower() or name in header(read).applied for name in other.names & header(read).words):
+            return True
+    return False
 
 
 def fits(source, group, scanned):

@@ -46,6 +46,33 @@ class Groups(unittest.TestCase):
         qualified = writes.replace("rows(1)", "weft::rows(1) + it->rows(1) + it.rows(1)")  # as members of other names
         self.assertEqual(self.groups([qualified, UNNAMED % "int rows(long x) { return 1; }"]), [[0, 1]])
 
+    def test_a_variable_of_a_function_comes_before_a_name_of_another_source(self):
+        writes = "namespace weft {\nint shown() {\n  int rows = 1;\n  return rows;\n}\n}\n"
+        self.assertEqual(self.groups([writes, UNNAMED % "int rows(long x) { return 1; }"]), [[0, 1]])
+        self.apart(writes.replace("return rows", "return rows(1)"), UNNAMED % "int rows(long x) { return 1; }")
+        for name in ("Rows", "kRows"):  # a type or a constant may be a library's or generated
+            self.apart(writes.replace("rows", name), UNNAMED % f"int {name}(long x) {{ return 1; }}")
+        self.apart(UNNAMED % "int rows() { return 1; }", UNNAMED % "int rows = 2;")
+
+    def test_a_name_that_a_header_has_is_no_variable_of_a_function(self):
+        root = unity_groups.ROOT
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                unity_groups.ROOT = Path(folder)
+                unity_groups.header.cache_clear()
+                (Path(folder) / "rows.hpp").write_text("namespace weft {\nextern int rows;\n}\n", encoding="utf-8")
+                writes = "#include \"rows.hpp\"\nnamespace weft {\nint shown() { return rows; }\n}\n"
+                self.apart(writes, UNNAMED % "int rows(long x) { return 1; }")
+        finally:
+            unity_groups.ROOT = root
+            unity_groups.header.cache_clear()
+
+    def test_the_same_alias_may_stand_in_both(self):
+        one = "namespace weft {\nusing Rows = base::Rows;\nRows shown(const Rows& rows);\n}\n"
+        self.assertEqual(self.groups([one, one.replace("shown", "drawn")]), [[0, 1]])
+        self.apart(one, one.replace("base::Rows;", "other::Rows;"))
+        self.apart("namespace r = weft::rows;\nint x = r::kOne;\n", "namespace r = weft::other;\nint y = r::kOne;\n")
+
     def test_words_in_comments_and_literals_do_not_count(self):
         self.assertEqual(self.groups([UNNAMED % "int rows() { return 1; }", "// rows\n" + PLAIN + "const char* text() { return \"rows(\"; }\n"]), [[0, 1]])
 
