@@ -17,6 +17,10 @@ if(WEFT_COVERAGE)
   target_link_options(weft_options INTERFACE --coverage)
 endif()
 
+# Release is -O2; what makes the simulator fast has -O3 of its own (WEFT_FAST_FLAGS).
+set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+
 # 204 programs are linked: by lld in half of the time that ld takes (docs/decisions/special-members-out-of-line.md).
 include(CheckLinkerFlag)
 check_linker_flag(CXX -fuse-ld=lld WEFT_LLD)   # what the compiler itself finds, of whatever version

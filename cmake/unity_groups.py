@@ -32,7 +32,7 @@ NOT_CALLED = {"alignas", "decltype", "noexcept", "requires", "sizeof", "static_a
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 WORD = re.compile(r"(?<![\w.])(?<!->)(?<!::)[A-Za-z_]\w*")
 APPLIED = re.compile(r"(?<![\w.])(?<!->)(?<!::)([A-Za-z_]\w*)\s*[({<]")
-SAME_ALIAS = re.compile(r"\b(?:using|namespace) (\w+) = ([^;{}]+);")
+ALIKE = re.compile(r"(?:using|namespace) (\w+) = (.+)$")
 
 
 def name_of(statement, unnamed):
@@ -53,8 +53,9 @@ def name_of(statement, unnamed):
 
 
 def own_names(text):
-    """Names that a source declares for itself; text: without comments, literals and directives."""
-    names, scopes, statement = set(), [], ""
+    """(Names that a source declares for itself, its aliases: name, what it stands for, is it in an unnamed namespace); text: without comments,
+    literals and directives."""
+    names, aliases, scopes, statement = set(), set(), [], ""
     for piece in PIECE.findall(text):
         inside = "body" in scopes
         if piece == "{":
@@ -65,10 +66,12 @@ def own_names(text):
                 scopes.append("unnamed" if words == "namespace" else "namespace")
         if not inside and piece in "{;" and (piece == ";" or scopes[-1] == "body"):
             names.add(name_of(statement, "unnamed" in scopes))
+            if match := ALIKE.match(" ".join(statement.split())):
+                aliases.add((match[1], match[2], "unnamed" in scopes))
         if piece == "}" and scopes:
             scopes.pop()
         statement = "" if piece in "{};" else piece
-    return names - {None}
+    return names - {None}, aliases
 
 
 def quiet(text):
@@ -108,7 +111,7 @@ class Scan(typing.NamedTuple):
     names: set  # that the source declares for itself
     words: set  # that may mean a name of another source
     applied: set  # of these, what is called, made, or given arguments
-    aliases: frozenset  # (name, what it stands for)
+    aliases: set  # (name, what it stands for, is it in an unnamed namespace)
     using: frozenset
     headers: set
 
@@ -120,13 +123,13 @@ def scan(path):
     if DEFINE.search(text):
         return None
     text = DIRECTIVE.sub("", text)
-    aliases = frozenset(SAME_ALIAS.findall(" ".join(text.split())))
-    return Scan(own_names(text), set(WORD.findall(text)), set(APPLIED.findall(text)), aliases, frozenset(USING.findall(text)), headers_of(whole))
+    names, aliases = own_names(text)
+    return Scan(names, set(WORD.findall(text)), set(APPLIED.findall(text)), aliases, frozenset(USING.findall(text)), headers_of(whole))
 
 
 def takes(one, other):
     """Whether one source, or a header that the other one has not read before it, writes a name of the other and could mean it."""
-    alike = {name for name, _ in one.aliases & other.aliases}
+    alike = {name for name, _, _ in one.aliases & other.aliases}
     for name in (other.names & one.words) - alike:
         variable = name.islower() and name not in one.names and name not in one.applied
         if not variable or any(name in header(read).words for read in one.headers):

