@@ -10,9 +10,11 @@ from pathlib import Path
 
 
 def is_found(lockstep, log, kind):
-    """Another number in the last but one line of a kind is a difference, with the number of a line."""
+    """Another number in the last but one line of a kind is a difference, with the number of a line. Behind the last digest the simulator may have
+    been ended within a turn of the firmware, which the native one does not do to its end either."""
     lines = log.read_text().splitlines()
-    places = [i for i, line in enumerate(lines) if line.startswith(kind)]
+    digests = [i for i, line in enumerate(lines) if line.startswith("E")]
+    places = [i for i, line in enumerate(lines[:digests[-1] + 1] if digests else []) if line.startswith(kind)]
     if len(places) < 2:
         print(f"{log}: fewer than two lines {kind}", file=sys.stderr)
         return False
