@@ -25,6 +25,16 @@ uint64_t load(std::span<const std::byte> data) {
   return value;
 }
 
+/// What an access of `data` at `offset` writes into the register at `place`; nothing: 0, which asks for nothing.
+uint32_t written_at(uint64_t place, uint64_t offset, std::span<const std::byte> data) {
+  uint32_t value = 0;
+  for (size_t i = 0; i < data.size(); i++) {
+    if (offset + i >= place && offset + i < place + kWordBytes)
+      value |= std::to_integer<uint32_t>(data[i]) << kBitsPerByte * (offset + i - place);
+  }
+  return value;
+}
+
 }  // namespace
 
 uint64_t region_bytes(Region region) {
@@ -104,18 +114,14 @@ int Function::write(Region region, uint64_t offset, std::span<const std::byte> d
   return 0;
 }
 
+bool Function::asks_to_hold(Region region, uint64_t offset, std::span<const std::byte> data) const {
+  return region == Region::kRegisters && rights_.hold && !registers_.holds_time() &&
+         (written_at(WEFT_REG_SIM_HOLD, offset, data) & WEFT_REG_SIM_HOLD_HOLD) != 0;
+}
+
 bool Function::permits(uint64_t offset, std::span<const std::byte> data) const {
-  /// What the access writes into the register at `place`; nothing: 0, which asks for nothing.
-  const auto written = [&](uint64_t place) {
-    uint32_t value = 0;
-    for (size_t i = 0; i < data.size(); i++) {
-      if (offset + i >= place && offset + i < place + kWordBytes)
-        value |= std::to_integer<uint32_t>(data[i]) << kBitsPerByte * (offset + i - place);
-    }
-    return value;
-  };
-  if (!rights_.hold && (written(WEFT_REG_SIM_HOLD) & WEFT_REG_SIM_HOLD_HOLD) != 0) return false;
-  return rights_.inject || written(WEFT_REG_INJECT_CONTROL) != WEFT_INJECT_CONTROL_ARM;
+  if (!rights_.hold && (written_at(WEFT_REG_SIM_HOLD, offset, data) & WEFT_REG_SIM_HOLD_HOLD) != 0) return false;
+  return rights_.inject || written_at(WEFT_REG_INJECT_CONTROL, offset, data) != WEFT_INJECT_CONTROL_ARM;
 }
 
 void Function::write_word(Region region, uint64_t offset, uint32_t value, uint32_t enabled) {

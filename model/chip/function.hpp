@@ -62,6 +62,8 @@ class Function final : private RegisterEvents, private PciConfigEvents {
   /// bytes is one write of a register of 8 bytes, and else two. Configuration space takes any size.
   [[nodiscard]] int read(Region region, uint64_t offset, std::span<std::byte> out);
   [[nodiscard]] int write(Region region, uint64_t offset, std::span<const std::byte> data);
+  /// The write would hold time (SIM_HOLD): the host may, and does not hold it yet.
+  [[nodiscard]] bool asks_to_hold(Region region, uint64_t offset, std::span<const std::byte> data) const;
 
   /// From now on, what the loop of simulated time asks of it is told there, as of function `number` of all chips; it
   /// outlives this object.

@@ -13,6 +13,7 @@ struct RankState {
   uint64_t alarm = 0;             ///< cycle of the first armed wait; 0: none is armed
   bool awake = false;             ///< firmware works
   bool holds = false;             ///< a host holds time
+  bool asks_to_hold = false;      ///< a host waits for its hold
   bool leaving = false;           ///< what a former client left is still to be cleared away
   uint64_t work_ns = 0;           ///< processor time that the last window took, in all ranks
   uint64_t longest_ns = 0;        ///< in the rank where it took most
@@ -35,6 +36,7 @@ struct RankState {
     alarm = alarm == 0 || other.alarm == 0 ? std::max(alarm, other.alarm) : std::min(alarm, other.alarm);
     awake |= other.awake;
     holds |= other.holds;
+    asks_to_hold |= other.asks_to_hold;
     leaving |= other.leaving;
     work_ns += other.work_ns;
     longest_ns = std::max(longest_ns, other.longest_ns);

@@ -119,6 +119,12 @@ bool Simulation::held() {
   update_claims();
   return leaving_ == 0 && holding_ != 0;  // what a client left is cleared away in simulated time
 }
+bool Simulation::may_hold(const HoldRequest& request) {
+  if (cycle() >= request.cycle + WEFT_LIMIT_HOLD_DELAY_CYCLES) return true;
+  if (link_ == nullptr) return !pending() || held();
+  // By the first meeting after it other ranks may not have looked at what the host has said to them before.
+  return meetings_ >= request.meetings + 2 && settled_;
+}
 bool Simulation::pending() const { return sc_core::sc_pending_activity(); }
 
 uint64_t Simulation::next_alarm() {

@@ -49,6 +49,12 @@ struct Moment {
   friend bool operator==(const Moment& a, const Moment& b) { return a.fs == b.fs && a.stop == b.stop; }
 };
 
+/// When a host asked to hold time (SIM_HOLD).
+struct HoldRequest {
+  uint64_t cycle = 0;
+  uint64_t meetings = 0;  ///< of ranks, that had been until then
+};
+
 /// The SystemC kernel with one chip, or with all of a slice. A process can have one in its life (SystemC elaborates
 /// once). Single-threaded: whoever calls run_slice() may look at the function between two calls, never from another
 /// thread.
@@ -87,6 +93,12 @@ class Simulation {
   /// A host holds time (SIM_HOLD), and no former client is being cleared away: slices must not run.
   [[nodiscard]] bool held();
 
+  /// A host asks to hold time now. What an earlier command has left to do must not be held with it, or the next command
+  /// would begin earlier or later by how far the wall clock has let that come: so the host's write waits until it
+  /// may_hold(): nothing is pending any more, or time is held already, or WEFT_LIMIT_HOLD_DELAY_CYCLES have passed.
+  [[nodiscard]] HoldRequest ask_to_hold() const { return {cycle(), meetings_}; }
+  [[nodiscard]] bool may_hold(const HoldRequest& request);
+
   /// True if anything is going to happen by itself.
   [[nodiscard]] bool pending() const;
 
@@ -107,6 +119,8 @@ class Simulation {
   /// Tells the other ranks `own` and what has been given to the network since the last time, and hears theirs. Blocks
   /// until all ranks have come. Returns what they say together.
   [[nodiscard]] RankState meet(const RankState& own);
+  /// After a meeting before which all ranks have looked at their sockets, and said `all`.
+  void note_hosts_heard(const RankState& all);
   /// After a meeting whose state runs(): lets time go on for a slice, as all other ranks do, window by window. Time
   /// stands at the same moment in all ranks afterwards.
   void run_windows(RankState all);
@@ -207,6 +221,8 @@ class Simulation {
   RankLink* link_ = nullptr;
   std::vector<RankLink::Bytes> outbox_, inbox_;  // by rank
   RankMeter meter_;
+  uint64_t meetings_ = 0;              // before which all ranks have looked at their sockets
+  bool settled_ = false;               // as of the last of them nothing is pending, or time is held
   std::vector<uint64_t> look_cycles_;  // of the last counters that were latched, by chip
   bool look_idle_ = false;             // no rank had anything to do then
   uint64_t window_end_fs_ = 0;         // all that happens before has happened, in all ranks

@@ -72,6 +72,11 @@ void Simulation::join(RankLink& link) {
   note_moment(Standstill::Kind::kAfter);
 }
 
+void Simulation::note_hosts_heard(const RankState& all) {
+  meetings_++;
+  settled_ = !all.runs();
+}
+
 void Simulation::run_windows(RankState all) {
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();

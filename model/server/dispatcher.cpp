@@ -89,6 +89,14 @@ void Dispatcher::set_rights(chip::HostRights rights) {
     write_word(VFIO_PCI_BAR0_REGION_INDEX, WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_DISARM);
 }
 
+bool Dispatcher::asks_to_hold(const Message& message) const {
+  if (message.error != 0 || message.header.command != static_cast<uint16_t>(vfio_user::Command::kRegionWrite))
+    return false;
+  const auto body = body_of<vfio_user::RegionAccess>(message);
+  const auto region = body ? find_region(body->region) : std::nullopt;
+  return region && function().asks_to_hold(*region, body->offset, std::span(message.payload).subspan(sizeof *body));
+}
+
 void Dispatcher::write_word(uint32_t region, uint32_t offset, uint32_t value) {
   const vfio_user::RegionAccess body{offset, region, sizeof value};
   Message message;

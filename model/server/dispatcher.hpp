@@ -45,6 +45,9 @@ class Dispatcher final : private chip::InterruptSink {
   /// or field; ENOTSUP: unknown or not built; ENOMEM; else what the command says. Nothing has changed after an error.
   [[nodiscard]] Reply handle(Message& message);
 
+  /// The command would hold time: see chip::Simulation::ask_to_hold().
+  [[nodiscard]] bool asks_to_hold(const Message& message) const;
+
   /// From now on the client may do what `rights` say. What it has done by a right that it loses is undone: time goes
   /// on, faults are disarmed.
   void set_rights(chip::HostRights rights);

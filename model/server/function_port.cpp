@@ -80,7 +80,7 @@ FunctionPort::Clock::time_point FunctionPort::due() const {
   if (next_.valid() && !client_ && takes_connections()) return Clock::time_point::min();
   if (client_) {
     const Connection& c = client_->connection;
-    if (c.given_up() || (c.keeps_messages() && !c.backlogged())) return Clock::time_point::min();
+    if (asks_to_hold() || c.given_up() || (c.keeps_messages() && !c.backlogged())) return Clock::time_point::min();
     if (c.backlogged()) due = c.patience_ends();
     if (client_->dispatcher.maps_doorbells()) due = std::min(due, Clock::now() + kDoorbellLook);
   }
@@ -90,7 +90,7 @@ FunctionPort::Clock::time_point FunctionPort::due() const {
 int FunctionPort::rests_on() const {
   if (!client_ || listener_ || next_.valid() || !refused_.empty()) return -1;
   const Connection& c = client_->connection;
-  const bool expects = c.backlogged() || c.has_output() || c.keeps_messages() || c.given_up();
+  const bool expects = asks_to_hold() || c.backlogged() || c.has_output() || c.keeps_messages() || c.given_up();
   const Dispatcher& d = client_->dispatcher;
   return expects || d.maps_doorbells() || d.asks_client() ? -1 : c.fd();
 }
@@ -98,8 +98,8 @@ int FunctionPort::rests_on() const {
 bool FunctionPort::look(std::span<const pollfd> polled) {
   const auto own = polled_of(polled);
   const bool rung = client_ && client_->dispatcher.doorbells_rung();
-  quiet_ = !client_ || (!client_->connection.keeps_messages() && !client_->connection.given_up() && !rung &&
-                        (!client_polled_ || (own.front().revents & ~POLLOUT) == 0));
+  quiet_ = !client_ || (!asks_to_hold() && !client_->connection.keeps_messages() && !client_->connection.given_up() &&
+                        !rung && (!client_polled_ || (own.front().revents & ~POLLOUT) == 0));
   if (rung) return true;
   if (std::ranges::any_of(own, [](const pollfd& p) { return p.revents != 0; })) return true;
   const auto at = due();
@@ -124,7 +124,7 @@ bool FunctionPort::serve_client(Clock::time_point end) {
   for (unsigned i = 0; i < limits::kMessagesOfTurn && !connection.backlogged(); i++) {
     if (i != 0 && Clock::now() >= end) break;
     Message message;
-    switch (connection.receive(message)) {
+    switch (receive(message)) {
       case Connection::Received::kNothing:
         return true;
       case Connection::Received::kClosed:
@@ -132,7 +132,6 @@ bool FunctionPort::serve_client(Clock::time_point end) {
       case Connection::Received::kMessage:
         break;
     }
-    client_->dispatcher.take_doorbells();  // those that were rung before the message
     // A reply that belongs to no command of the server's is dropped, whatever is wrong with it: a reply has no reply.
     // Only one that has lost the frame (EINVAL) ends the connection, as any such message does.
     if (message.error != EINVAL && (message.header.flags & vfio_user::kTypeMask) == vfio_user::kTypeReply) continue;
@@ -145,6 +144,21 @@ bool FunctionPort::serve_client(Clock::time_point end) {
     if (client_->dispatcher.hopeless()) return false;
   }
   return true;
+}
+
+Connection::Received FunctionPort::receive(Message& message) {
+  auto& hold = client_->hold;
+  if (!hold) {
+    const Connection::Received received = client_->connection.receive(message);
+    if (received != Connection::Received::kMessage) return received;
+    client_->dispatcher.take_doorbells();  // those that were rung before the message
+    if (!client_->dispatcher.asks_to_hold(message)) return received;
+    hold = {std::move(message), simulation_.ask_to_hold()};
+  }
+  if (!simulation_.may_hold(hold->request)) return Connection::Received::kNothing;
+  message = std::move(hold->message);
+  hold.reset();
+  return Connection::Received::kMessage;
 }
 
 void FunctionPort::accept() {

@@ -75,6 +75,8 @@ class FunctionPort {
   [[nodiscard]] FunctionOwner owner() const;
   /// The client has changed since the last call: it came, or it left.
   [[nodiscard]] bool take_change() { return std::exchange(changed_, false); }
+  /// The client's write of SIM_HOLD waits.
+  [[nodiscard]] bool asks_to_hold() const { return client_ && client_->hold.has_value(); }
   /// What the client may do from now on beside `tenants` - 1 others.
   void set_rights(chip::HostRights rights, size_t tenants);
   /// The client's traces are handed to the device.
@@ -88,6 +90,12 @@ class FunctionPort {
           dispatcher(simulation, function, {log, &connection, credit, std::move(signal), maps_doorbells}) {}
     Connection connection;
     Dispatcher dispatcher;
+    /// A write of SIM_HOLD that waits. The client's messages behind it wait with it.
+    struct Hold {
+      Message message;
+      chip::HoldRequest request;
+    };
+    std::optional<Hold> hold;
   };
   struct Refused {
     Connection connection;
@@ -98,6 +106,8 @@ class FunctionPort {
   [[nodiscard]] bool takes_connections() const;
   /// False: the client has left.
   [[nodiscard]] bool serve_client(Clock::time_point end);
+  /// The client's next message that is due; kNothing too while one waits.
+  [[nodiscard]] Connection::Received receive(Message& message);
   void serve_refused();
 
   chip::Simulation& simulation_;

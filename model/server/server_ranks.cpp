@@ -18,6 +18,7 @@ chip::RankState Server::rank_state() {
   state.deserted = deserted_;
   state.observes = management_ && management_->question();
   for (const FunctionPort& port : ports_) {
+    state.asks_to_hold |= port.asks_to_hold();
     const auto peer = port.peer();
     if (!peer) continue;
     const bool same = state.tenants == 1 && state.tenant == static_cast<uint32_t>(peer->pid) &&
@@ -99,6 +100,7 @@ void Server::run_in_ranks(chip::RankLink& link) {
     said = own;
     const chip::RankState last = all;
     all = simulation_.meet(own);
+    simulation_.note_hosts_heard(all);
     others_ = all;
     update_rights();
     if (all.stops || all.deserted) break;
@@ -106,7 +108,7 @@ void Server::run_in_ranks(chip::RankLink& link) {
     // have been looked at: before time goes on, and before a wait ends as nothing is going to happen, all look again.
     const bool begins = all.runs() && !running;
     running = all.runs();
-    meets = running || (all.alarm != 0 && !all.held());
+    meets = running || all.asks_to_hold || (all.alarm != 0 && !all.held());
     if (all.observes && !begins) {
       reply_in_ranks(link, all);
       said.observes = false;

@@ -1,8 +1,11 @@
 #!/usr/bin/python3
 """Collectives of programs over several slices whose hosts a simulated network joins: bits, the network's time, errors, a slice that dies."""
+import contextlib
+import json
 import os
 import random
 import signal
+import time
 import unittest
 
 from weft_command import WeftTest, children, cpu_seconds, wait_for
@@ -55,6 +58,25 @@ class Multislice(WeftTest):
             self.assertEqual((timed["timing_only"], timed["differing"], timed["elements"]), (True, None, 0))
             for key in ("microseconds", "reduce_cycles", "add_cycles", "gather_cycles", "network_us", "network_bytes"):
                 self.assertEqual(timed[key], found[key], (kind, key))
+
+    def test_simulators_that_are_stopped_for_milliseconds_take_the_same_time(self):
+        draw = random.Random(SEED)
+        words = ("collective", "reduce-scatter", "--slice", "nano-2x2", "--slices", 2, "--axis", "xy", "--bytes", 8192, "--json")
+        keys = ("microseconds", "reduce_cycles", "add_cycles")
+        calm = self.weft_json(*words[:-1])
+        for i in range(25):
+            process = self.start(*words)
+            self.addCleanup(process.communicate)
+            self.addCleanup(process.kill)
+            while process.poll() is None:
+                stopped = [pid for pid in children(process.pid, "weft-sim") if draw.random() < 0.5]
+                for number, pause in ((signal.SIGSTOP, 0.004), (signal.SIGCONT, 0.002)):
+                    for pid in stopped:
+                        with contextlib.suppress(ProcessLookupError):
+                            os.kill(pid, number)
+                    time.sleep(draw.random() * pause)
+            found = json.loads(process.communicate()[0])
+            self.assertEqual([found[key] for key in keys], [calm[key] for key in keys], f"run {i}, seed {SEED}")
 
     def test_rtl_takes_the_cycles_of_fast_cores(self):
         fast, rtl = (self.reduce("nano-2x2", 2, "xy", 4096, options=("--core", core)) for core in ("fast", "rtl"))

@@ -322,9 +322,10 @@ WEFT_MUST_USE weft_status weft_slice_get_link(weft_slice* slice, uint32_t chip, 
 WEFT_MUST_USE weft_status weft_slice_get_device(weft_slice* slice, uint32_t chip, weft_device** device);
 
 /** Simulators only: time of all chips stands still, so that what is submitted until weft_slice_resume starts everywhere
- * in the same device cycle, and takes the same cycles in every run. Waits do not end meanwhile. One thread holds and
- * resumes. INVALID_STATE: time is held already, or not held. UNSUPPORTED: other processes use the simulator, and it was
- * started without --allow-hold; time goes on also when another process comes while it is held. */
+ * in the same device cycle, and takes the same cycles in every run. Returns once the chips have nothing left to do, or
+ * after 65,536 cycles of what goes on. Waits do not end while time is held. One thread holds and resumes.
+ * INVALID_STATE: time is held already, or not held. UNSUPPORTED: other processes use the simulator, and it was started
+ * without --allow-hold; time goes on also when another process comes while it is held. */
 WEFT_MUST_USE weft_status weft_slice_hold(weft_slice* slice);
 WEFT_MUST_USE weft_status weft_slice_resume(weft_slice* slice);
 

@@ -71,3 +71,102 @@ TEST_CASE("a port rests on its client's socket until the device may need that by
   CHECK_FALSE(port.serve());
   CHECK(port.rests_on() == -1);
 }
+
+namespace {
+
+constexpr uint32_t kRegisters = 0, kDoorbells = 2;
+
+/// A port with a client, and no loop: time goes on when the test says so.
+struct Attached {
+  Attached() {
+    REQUIRE(simulation != nullptr);
+    auto [ours, theirs] = test::socket_pair();
+    client.emplace(std::move(theirs));
+    port.attach(std::move(ours));
+    REQUIRE(client->send(1, test::bytes_of(vfio_user::Version{0, 1})));
+    CHECK(answered() == 0);
+  }
+  bool post(uint32_t region, uint64_t offset, uint32_t value) {
+    return client->send(static_cast<uint16_t>(vfio_user::Command::kRegionWrite),
+                        client->write_body(region, offset, value, 4));
+  }
+  /// Serves, and returns the error of the reply; -1: there is none.
+  int answered() {
+    CHECK(port.serve());
+    pollfd p{client->fd(), POLLIN, 0};
+    return ::poll(&p, 1, 0) == 1 ? client->receive()->error() : -1;
+  }
+
+  std::string error;
+  std::unique_ptr<chip::Simulation> simulation = chip::Simulation::make(test::chip_options(), error);
+  FunctionPort port{*simulation, 0};
+  std::optional<test::Client> client;
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Attached, "a write that holds time waits for what an earlier one has begun") {
+  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));
+  CHECK(answered() == 0);  // nothing is pending
+  CHECK(simulation->held());
+  REQUIRE(post(kDoorbells, 0, 1));
+  CHECK(answered() == 0);
+  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));  // it is held already
+  CHECK(answered() == 0);
+  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 0));
+  CHECK(answered() == 0);
+
+  REQUIRE(simulation->pending());
+  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));
+  REQUIRE(post(kDoorbells, 0, 2));
+  CHECK(answered() == -1);
+  CHECK(port.asks_to_hold());
+  CHECK(port.look({}));
+  CHECK_FALSE(port.quiet());
+  CHECK(port.rests_on() == -1);
+  CHECK(port.due() <= FunctionPort::Clock::now());
+  CHECK_FALSE(simulation->held());
+  CHECK(simulation->function().submission_tail(0) == 1);  // the message behind it waits as well
+  simulation->run_until_idle();
+  CHECK(answered() == 0);
+  CHECK(client->receive()->error() == 0);
+  CHECK_FALSE(port.asks_to_hold());
+  CHECK(simulation->held());
+  CHECK(simulation->function().submission_tail(0) == 2);
+}
+
+TEST_CASE_METHOD(Attached, "a write that holds time does not wait for ever, and neither does a client that has left") {
+  for (const auto& [offset, value] :
+       {std::pair<uint64_t, uint32_t>(WEFT_REG_INJECT_KIND, WEFT_INJECTED_FAULT_FIRMWARE_DEAF),
+        {WEFT_REG_INJECT_NTH, 1},
+        {WEFT_REG_INJECT_COUNT, 1},
+        {WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM}}) {
+    REQUIRE(post(kRegisters, offset, value));
+    CHECK(answered() == 0);
+  }
+  REQUIRE(post(kDoorbells, 0, 1));  // deaf firmware wakes again and again
+  CHECK(answered() == 0);
+  simulation->run_slice();
+  const uint64_t asked = simulation->cycle();
+  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));
+  while (answered() != 0) {
+    REQUIRE(simulation->pending());
+    CHECK(simulation->cycle() < asked + WEFT_LIMIT_HOLD_DELAY_CYCLES);
+    simulation->run_for(1);
+  }
+  CHECK(simulation->held());
+  CHECK(simulation->cycle() >= asked + WEFT_LIMIT_HOLD_DELAY_CYCLES);
+  CHECK(simulation->cycle() < asked + 2 * WEFT_LIMIT_HOLD_DELAY_CYCLES);
+
+  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 0));
+  CHECK(answered() == 0);
+  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));
+  CHECK(answered() == -1);
+  client->close();
+  bool there = port.serve();
+  for (int i = 0; i < 100 && there; i++) {
+    simulation->run_for(WEFT_LIMIT_HOLD_DELAY_CYCLES);
+    there = port.serve();
+  }
+  CHECK_FALSE(there);
+}
