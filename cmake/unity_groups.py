@@ -32,9 +32,11 @@ VARIABLE = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*$")
 NOT_CALLED = {"alignas", "decltype", "noexcept", "requires", "sizeof", "static_assert", "__attribute__"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*("[^"\n]+"|<[^>\n]+>)', re.MULTILINE)
 WORD = re.compile(r"(?<![\w.])(?<!->)(?<!::)[A-Za-z_]\w*")
+SCOPED = re.compile(r"\benum\s+(?:class|struct)\b[^{;]*\{[^}]*\}")  # its names are written behind its own
 HEADER_WORD = re.compile(r"\b([A-Za-z_]\w*)(\s*[({<])?")
 MEMBER = re.compile(r"(?:\.|->|::)\s*([A-Za-z_]\w*)")
 SPACE = re.compile(r"\b([A-Za-z_]\w*)(?=\s*::)|\bnamespace\s+(\w+)")
+INSIDE = re.compile(r"\w::~?\w+\s*\([^;{}]*\)[^;{}()]*\{|\b(?:struct|class)\s+\w+\s*(?:final\s*)?:[^:]|\busing enum\b")  # of a header's class, perhaps
 USED = re.compile(r"\busing\s+[\w:]+::(\w+)\s*;")
 BRACKETS = re.compile(r"<[^<>]*>|\([^()]*\)|\[[^\[\]]*\]")
 FURTHER = re.compile(r"\s*[*&]*\s*(\w+)\s*(?:=[^=].*)?$")
@@ -44,36 +46,36 @@ ALIKE = re.compile(r"(?:using|namespace) (\w+) = (.+)$")
 
 
 def names_of(statement, unnamed):
-    """(The names that a declaration of a namespace gives to its own source, are they types)."""
+    """(The names that a declaration of a namespace gives to its own source, what they are: "type", "function", "variable" or "namespace")."""
     text = TEMPLATE.sub("", " ".join(statement.split()))
     if match := ALIAS.match(text):
-        return {match[1] or match[2] or match[3]}, match[3] is None
+        return {match[1] or match[2] or match[3]}, "namespace" if match[3] else "type"
     if not unnamed and not LOCAL.match(text):
-        return set(), False
+        return set(), ""
     head = re.split(r"(?<![=!<>])=(?!=)", text)[0].strip()
     if "(" not in text and (match := TYPE.search(text)):
-        return {match[1]}, True
+        return {match[1]}, "type"
     called = [name for name in CALLED.findall(head) if name not in NOT_CALLED]
     if called and called[0].isupper():  # a macro: TEST_CASE
-        return set(), False
+        return set(), ""
     if called:
-        return {called[0]} if "::" not in called[0] else set(), False
+        return {called[0]} if "::" not in called[0] else set(), "function"
     match = VARIABLE.search(head)
     if not match or " " not in head:
-        return set(), False
+        return set(), ""
     while (inner := BRACKETS.sub("", text)) != text:
         text = inner
-    return {match[1]} | {further[1] for piece in text.split(",")[1:] if (further := FURTHER.match(piece))}, False
+    return {match[1]} | {further[1] for piece in text.split(",")[1:] if (further := FURTHER.match(piece))}, "variable"
 
 
 def own_names(text):
-    """(Names that a source declares for itself, which of them are types, its aliases: name, what it stands for, is it in an unnamed namespace, its
+    """(Names that a source declares for itself and what they are, its aliases: name, what it stands for, is it in an unnamed namespace, its
     using-declarations); text: without comments, literals and directives."""
-    names, types, aliases, used, scopes, statement, enumerates = set(), set(), set(), set(), [], "", False
+    names, aliases, used, scopes, statement, enumerates = {}, set(), set(), [], "", False
     for piece in PIECE.findall(text):
         inside = "body" in scopes
         if enumerates and piece not in "{}":
-            names |= set(ENUMERATOR.findall(" ".join(piece.split())))
+            names.update(dict.fromkeys(ENUMERATOR.findall(" ".join(piece.split())), "variable"))
         if piece == "{":
             words = " ".join(statement.split())
             if inside or not NAMESPACE.match(words):
@@ -82,9 +84,8 @@ def own_names(text):
                 scopes.append("unnamed" if words == "namespace" else "namespace")
             enumerates = not inside and "unnamed" in scopes and ENUM.match(words) is not None
         if not inside and piece in "{;" and (piece == ";" or scopes[-1] == "body"):
-            found, is_type = names_of(statement, "unnamed" in scopes)
-            names |= found
-            types |= found if is_type else set()
+            found, kind = names_of(statement, "unnamed" in scopes)
+            names.update((name, "function" if names.get(name) == "function" else kind) for name in found)
             if match := ALIKE.match(" ".join(statement.split())):
                 aliases.add((match[1], match[2], "unnamed" in scopes))
             used |= set(USED.findall(statement + ";"))
@@ -92,7 +93,7 @@ def own_names(text):
             scopes.pop()
         enumerates = enumerates and piece != "}"
         statement = "" if piece in "{};" else piece
-    return names, types, aliases, used
+    return names, aliases, used
 
 
 def quiet(text):
@@ -112,7 +113,7 @@ def header(name):
         text = (ROOT / name).read_text(encoding="utf-8")
     except OSError:  # generated, or a library's
         return Header(frozenset(), ())
-    return Header(frozenset(word for word, applied in HEADER_WORD.findall(quiet(text)) if applied or not word.islower()), included(text))
+    return Header(frozenset(word for word, applied in HEADER_WORD.findall(SCOPED.sub("", quiet(text))) if applied or not word.islower()), included(text))
 
 
 def included(text):
@@ -154,10 +155,13 @@ def scan(path):
     if CONDITIONAL.search(text):
         return None
     text = DIRECTIVE.sub("", text)
-    names, types, aliases, used = own_names(text)
-    spaces = {name for match in SPACE.findall(text) for name in match}
-    not_types = (spaces | words_of_headers(whole)) - types
-    return Scan(names | used, names & (set(MEMBER.findall(text)) | not_types) | used, set(WORD.findall(text)), aliases, used, frozenset(USING.findall(text)), headers_of(whole, Path(path).parent))
+    kinds, aliases, used = own_names(text)
+    names = set(kinds)
+    types = {name for name, kind in kinds.items() if kind == "type"}
+    hidden = types if INSIDE.search(text) else {name for name, kind in kinds.items() if kind != "function"}  # the source's own come first
+    headers = words_of_headers(whole) - hidden
+    spaces = {name for match in SPACE.findall(text) for name in match} - types
+    return Scan(names | used, names & (set(MEMBER.findall(text)) | spaces | headers) | used, set(WORD.findall(text)), aliases, used, frozenset(USING.findall(text)), headers_of(whole, Path(path).parent))
 
 
 def taken(one, other):

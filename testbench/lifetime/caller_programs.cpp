@@ -19,11 +19,13 @@ std::shared_ptr<Program> Caller::make_program(const Pinned<Device>& device, bool
   const auto& file = endless ? kLong : kShort;
   auto program = std::make_shared<Program>(device.shared());
   const Before before(*device);
+  QueueClaim claim(*device);  // "takes a queue for itself"
   auto* handle = no_handle<weft_program>();
   const weft_status status =
       call(Call::k_program_load, [&] { return weft_program_load(device->handle, file.data(), file.size(), &handle); });
   Statuses normal{WEFT_ERROR_OK};
-  if (device->queues_alive >= device->max_queues) normal.add(WEFT_ERROR_BUSY);  // "takes a queue for itself"
+  if (claim.may_be_busy()) normal.add(WEFT_ERROR_BUSY);
+  claim.give_back();
   judge(Call::k_program_load, status, allowed(before, *device, normal));
   judge_handle(Call::k_program_load, status, handle);
   if (status != WEFT_ERROR_OK) return nullptr;

@@ -9,18 +9,18 @@ std::shared_ptr<Queue> Caller::make_queue(const Pinned<Device>& device, const we
                                           std::shared_ptr<Queue> ring) {
   auto queue = std::make_shared<Queue>(device.shared());
   const Before before(*device);
-  const uint32_t alive = ++device->queues_alive;
+  QueueClaim claim(*device);
   auto* handle = no_handle<weft_queue>();
   const weft_status status =
       call(Call::k_queue_create, [&] { return weft_queue_create(device->handle, &options, &handle); });
   Statuses normal{WEFT_ERROR_OK};
-  if (alive > device->max_queues) normal.add(WEFT_ERROR_BUSY);
+  if (claim.may_be_busy()) normal.add(WEFT_ERROR_BUSY);
   // Too few completion entries for one more queue; the other is on another's ring; and it may be gone with a reset.
   if (ring != nullptr) normal.add({WEFT_ERROR_INVALID_ARGUMENT, WEFT_ERROR_INVALID_STATE});
   judge(Call::k_queue_create, status, allowed(before, *device, normal));
   judge_handle(Call::k_queue_create, status, handle);
   if (status != WEFT_ERROR_OK) {
-    device->queues_alive--;
+    claim.give_back();
     return nullptr;
   }
   queue->handle = handle;

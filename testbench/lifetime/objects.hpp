@@ -103,7 +103,9 @@ struct Device : Object {
   std::atomic<uint32_t> resets_ok{0};        ///< device resets that have returned OK
   std::atomic<bool> halts_anywhere{false};   ///< an armed bad doorbell may have met another queue than its own
   std::atomic<uint32_t> semaphores_made{0};  ///< calls begun
-  std::atomic<uint32_t> queues_alive{0};     ///< of handles, and those that their release left with commands in flight
+  /// Of handles, those that their release left with commands in flight, and those that a call may be taking.
+  std::atomic<uint32_t> queues_alive{0};
+  std::atomic<uint32_t> queues_beyond{0};  ///< how often a call made that more than max_queues
   std::atomic<uint32_t> listens{0};
   std::atomic<int64_t> callback_returned_us{0};  ///< the last one
   std::atomic<bool> overwriting{false};          ///< a thread is at Caller::overwrite
@@ -111,6 +113,21 @@ struct Device : Object {
   std::mutex mutex;
   std::vector<std::shared_ptr<Event>> events;    ///< all that submissions have given out
   std::vector<std::shared_ptr<Event>> suspects;  ///< ended with BAD_DOORBELL, which nobody armed for their queue
+};
+
+/// A call that takes a queue of the device: made before it, and given back by whoever keeps none.
+class QueueClaim {
+ public:
+  explicit QueueClaim(Device& device) : device_(device), beyond_(device.queues_beyond) {
+    if (++device.queues_alive > device.max_queues) device.queues_beyond++;
+  }
+  void give_back() { device_.queues_alive--; }
+  /// All queues of the device may have been taken at some time since: another thread's call may have come first.
+  [[nodiscard]] bool may_be_busy() const { return device_.queues_beyond != beyond_; }
+
+ private:
+  Device& device_;
+  const uint32_t beyond_;
 };
 
 /// What belongs to a device.

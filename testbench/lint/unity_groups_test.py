@@ -81,14 +81,15 @@ class Groups(unittest.TestCase):
         self.apart(UNNAMED % "int rows(long x) { return rows::kOne; }", writes)
         self.assertEqual(self.renamed([UNNAMED % "struct Rows { int x; };\nint one = Rows::kOne;", "Rows rows();"]), [(0, "Rows")])
 
-    def test_a_name_that_a_header_has_keeps_it_unless_it_is_a_type_or_the_headers_is_a_variable(self):
+    def test_a_name_that_a_header_has_keeps_it_where_it_may_mean_the_headers(self):
         root = unity_groups.ROOT
         writes = "namespace weft {\nint shown() { return rows + kRows + Rows(1); }\n}\n"
         try:
             with tempfile.TemporaryDirectory() as folder:
                 unity_groups.ROOT = Path(folder)
                 for header, own, apart in (("int rows();", "int rows(long x);", True), ("int shown(int rows);", "int rows(long x);", False), ("#define SHOWN rows(1)", "int rows(long x);", True),
-                                           ("extern const int kRows;", "constexpr int kRows = 1;", True), ("class Rows;", "struct Rows { int x; };", False), ("class Rows;", "int Rows(int x);", True)):
+                                           ("extern const int kRows;", "constexpr int kRows = 1;", False), ("extern const int kRows;", "constexpr int kRows = 1;\nstruct Own : Base {};", True),
+                                           ("struct Base { static const int kRows; };", "constexpr int kRows = 1;\nint Base::shown() { return kRows; }", True), ("enum class Base { kRows };", "constexpr int kRows = 1;\nstruct Own : Base {};", False), ("class Rows;", "struct Rows { int x; };", False), ("class Rows;", "int Rows(int x);", True)):
                     unity_groups.header.cache_clear()
                     (Path(folder) / "rows.hpp").write_text(f"namespace weft {{\n{header}\n}}\n", encoding="utf-8")
                     groups = self.groups(["#include \"rows.hpp\"\n" + UNNAMED % own, writes])

@@ -33,7 +33,7 @@ def programs_of(build):
     found = {}
     for match in re.finditer(r"^build (\S+)/CMakeFiles/(\w+)\.dir/(\S+)\.o:", (build / "build.ninja").read_text(), re.MULTILINE):
         folder, program, source = match.groups()
-        unit = build / folder / "CMakeFiles" / f"{program}.dir" / source
+        unit = build / folder / source
         if source.startswith("Unity/"):
             sources = [str(Path(path).relative_to(ROOT)) for path in re.findall(r'^#include "(/[^"]+)"$', unit.read_text(), re.MULTILINE)]
         else:

@@ -87,9 +87,7 @@ uint64_t Core::next_event() const {
     if (u.active) next = std::min(next, u.done_cycle);
     if (u.fetches() && has_room(u)) next = std::min(next, u.next_fetch().cycle);
   }
-  const auto limit = registers_.find(WEFT_CSR_WATCHDOG_LIMIT);
-  if (!watchdog_dead && busy() && limit != registers_.end() && limit->second != 0)
-    next = std::min(next, progress_cycle_ + limit->second);
+  if (!watchdog_dead && watchdog_limit_ != 0 && busy()) next = std::min(next, progress_cycle_ + watchdog_limit_);
   return next;
 }
 
@@ -175,8 +173,10 @@ void Core::write(uint32_t offset, uint64_t value, uint64_t now) {
     const uint32_t segment = (offset - WEFT_CSR_SEGMENT_BASE) / WEFT_CSR_SEGMENT_BASE_STRIDE;
     for (unsigned version = 0; version < 2; version++)
       if ((value >> version & 1) == 0) bases_[version][segment] = value & ~uint64_t{15};
-  } else
+  } else {
     registers_[offset] = value;
+    if (offset == WEFT_CSR_WATCHDOG_LIMIT) watchdog_limit_ = value;
+  }
 }
 
 uint32_t Core::versions_used() const {

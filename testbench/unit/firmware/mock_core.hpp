@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
+#include <unordered_map>
 #include <vector>
 
 #include "weft/spec/spec.h"
@@ -96,7 +96,8 @@ class Core {
   void reset();
 
   std::array<Unit, WEFT_CORE_QUEUES> units_;
-  std::map<uint32_t, uint64_t> registers_;
+  std::unordered_map<uint32_t, uint64_t> registers_;
+  uint64_t watchdog_limit_ = 0;  ///< as in registers_: each step asks for it
   std::array<std::array<uint64_t, WEFT_SEGMENTS>, 2> bases_{};
   uint64_t interrupt_ = 0;
   uint64_t first_accept_ = 0;

@@ -24,6 +24,7 @@ using spec::vfio_user::Command;
 using spec::vfio_user::Header;
 
 inline constexpr int kReplyTimeoutMs = 10'000;
+inline constexpr uint32_t kRegisterBar = 0, kDoorbellBar = 2;  // VFIO's regions of BAR 0 and 2
 
 /// The body as bytes.
 template <typename T>

@@ -16,7 +16,6 @@ namespace limits = chip::tenant_limits;
 namespace {
 
 constexpr uint64_t kIova = 0x10000;
-constexpr uint32_t kDoorbells = 2;
 constexpr uint32_t kBytes = 40;
 
 /// At a doorbell of function f: reads kBytes of host memory, adds one to each, writes them back, raises vector 1;
@@ -116,7 +115,7 @@ struct Fixture {
 
 TEST_CASE_METHOD(Fixture, "the device reads and writes memory that is not shared by messages to the client") {
   start();
-  client->post(kDoorbells, 8, 1);
+  client->post(test::kDoorbellBar, 8, 1);
   const Asked read = asked();
   CHECK(read.header.command == 11);
   CHECK(read.header.size == 32);
@@ -135,7 +134,7 @@ TEST_CASE_METHOD(Fixture, "the device reads and writes memory that is not shared
 
 TEST_CASE_METHOD(Fixture, "a client that takes little data in a message gets little") {
   start(R"({"capabilities":{"max_data_xfer_size":16}})");
-  client->post(kDoorbells, 8, 1);
+  client->post(test::kDoorbellBar, 8, 1);
   uint64_t reads = 0, writes = 0;
   while (reads + writes < 2 * kBytes) {
     const Asked next = asked();
@@ -150,7 +149,7 @@ TEST_CASE_METHOD(Fixture, "a client that takes little data in a message gets lit
 
 TEST_CASE_METHOD(Fixture, "messages that the client sends before its reply are served after it, in their order") {
   start();
-  client->post(kDoorbells, 8, 1);
+  client->post(test::kDoorbellBar, 8, 1);
   const Asked read = asked();
   for (size_t i = 0; i < limits::kMessagesKept; i++)
     REQUIRE(client->send(
@@ -169,7 +168,7 @@ TEST_CASE_METHOD(Fixture, "messages that the client sends before its reply are s
 
 TEST_CASE_METHOD(Fixture, "a client that sends more than 64 messages before its reply is let go") {
   start();
-  client->post(kDoorbells, 8, 1);
+  client->post(test::kDoorbellBar, 8, 1);
   (void)asked();
   for (size_t i = 0; i <= limits::kMessagesKept; i++)
     (void)client->send(9, test::bytes_of(vfio_user::RegionAccess{WEFT_REG_MAGIC, 0, 4}));
@@ -182,7 +181,7 @@ TEST_CASE_METHOD(Fixture, "a client that refuses an access, or answers nonsense,
   start();
   uint32_t tail = 0;
   const auto fails = [&](const std::function<void(const Asked&)>& answer) {
-    client->post(kDoorbells, 8, ++tail);
+    client->post(test::kDoorbellBar, 8, ++tail);
     answer(asked());
     CHECK(test::wait_for(failed) == 1);
     CHECK(client->read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);
@@ -197,7 +196,7 @@ TEST_CASE_METHOD(Fixture, "a client that refuses an access, or answers nonsense,
     reply(a, payload);
   });
   fails([&](const Asked& a) { reply(a, std::vector<std::byte>(kMaxMessageBytes)); });
-  client->post(kDoorbells, 8, ++tail);
+  client->post(test::kDoorbellBar, 8, ++tail);
   serve(asked());
   serve(asked());
   CHECK(test::wait_for(done) == 1);
@@ -211,10 +210,10 @@ TEST_CASE_METHOD(Fixture, "a client that does not answer is let go after its tim
   const FileDescriptor event = test::event_fd();
   REQUIRE(honest.map(shared.fd(), kIova, 4096) == 0);
   REQUIRE(honest.listen_to(1, std::array{event.get()}) == 0);
-  client->post(kDoorbells, 8, 1);
+  client->post(test::kDoorbellBar, 8, 1);
   (void)asked();
   const auto begin = std::chrono::steady_clock::now();
-  honest.post(kDoorbells, 8, 1);
+  honest.post(test::kDoorbellBar, 8, 1);
   CHECK(test::wait_for(event) == 1);
   CHECK(std::chrono::steady_clock::now() - begin < 3 * limits::kDmaReply);
   while (client->receive()) {
@@ -228,7 +227,7 @@ TEST_CASE_METHOD(Fixture, "a client that does not answer is let go after its tim
     const auto answer = next->receive();
     if (answer && answer->error() == 0) break;
   }
-  honest.post(kDoorbells, 8, 2);
+  honest.post(test::kDoorbellBar, 8, 2);
   CHECK(test::wait_for(event) == 1);
 }
 

@@ -18,7 +18,7 @@ using server::FileDescriptor;
 namespace {
 
 constexpr uint64_t kIova = 0x10000;
-constexpr uint32_t kDoorbells = 2, kMmap = 4;  // VFIO's BAR 2, and VFIO_REGION_INFO_FLAG_MMAP
+constexpr uint32_t kMmap = 4;  // VFIO_REGION_INFO_FLAG_MMAP
 
 /// A client's view of the page.
 class View {
@@ -91,7 +91,7 @@ struct Fixture : test::Served {
     client->negotiate();
     REQUIRE(client->map(memory.fd(), kIova, 4096) == 0);
     REQUIRE(client->listen_to(1, std::array{event.get()}) == 0);
-    const auto info = region_info(*client, kDoorbells, page);
+    const auto info = region_info(*client, test::kDoorbellBar, page);
     REQUIRE((info.flags & kMmap) != 0);
     REQUIRE(info.bytes == WEFT_PCI_BAR2_BYTES);
     REQUIRE(page.valid());
@@ -150,7 +150,8 @@ TEST_CASE_METHOD(Fixture, "a store rings a doorbell of a device that sleeps, and
 TEST_CASE_METHOD(Fixture, "a doorbell that was stored before a message is served before it") {
   for (uint32_t i = 1; i <= 50; i++) {
     view->at(8) = i;
-    CHECK(client->read(kDoorbells, 8, 4).payload[sizeof(spec::vfio_user::RegionAccess)] == static_cast<std::byte>(i));
+    CHECK(client->read(test::kDoorbellBar, 8, 4).payload[sizeof(spec::vfio_user::RegionAccess)] ==
+          static_cast<std::byte>(i));
   }
 }
 
@@ -173,7 +174,7 @@ TEST_CASE_METHOD(Fixture, "the next client has a page of its own") {
   old_view.at(8) = 3;  // reaches nothing
   view->at(8) = 1;
   REQUIRE(test::wait_for(event) >= 1);
-  CHECK(client->read(kDoorbells, 8, 4).payload[sizeof(spec::vfio_user::RegionAccess)] == std::byte{1});
+  CHECK(client->read(test::kDoorbellBar, 8, 4).payload[sizeof(spec::vfio_user::RegionAccess)] == std::byte{1});
 }
 
 TEST_CASE_METHOD(Fixture, "other regions are not mapped, and one descriptor serves who asks again") {
@@ -183,7 +184,7 @@ TEST_CASE_METHOD(Fixture, "other regions are not mapped, and one descriptor serv
     CHECK_FALSE(none.valid());
   }
   FileDescriptor again;
-  (void)region_info(*client, kDoorbells, again);
+  (void)region_info(*client, test::kDoorbellBar, again);
   View same(again.get());
   same.at(8) = 4;
   CHECK(view->at(8) == 4);
@@ -193,6 +194,6 @@ TEST_CASE("a server without the option maps nothing") {
   test::Served served;
   served.client->negotiate();
   FileDescriptor none;
-  CHECK((region_info(*served.client, kDoorbells, none).flags & kMmap) == 0);
+  CHECK((region_info(*served.client, test::kDoorbellBar, none).flags & kMmap) == 0);
   CHECK_FALSE(none.valid());
 }

@@ -15,8 +15,6 @@ namespace hal = fw::hal;
 
 namespace {
 
-constexpr uint32_t kDoorbells = 2;
-
 /// From the first doorbell on the device always has something to do.
 void work_after_a_doorbell() {
   bool works = false;
@@ -52,7 +50,7 @@ TEST_CASE("a client that is alone owes nobody the time that its message took") {
   test::Served served(std::move(options));
   test::Client client(test::connect_to(test::socket_path()));
   client.negotiate();
-  client.post(kDoorbells, 8, 1);
+  client.post(test::kDoorbellBar, 8, 1);
   REQUIRE(client.read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);  // the device works from now on
   nap.armed = true;
   REQUIRE(client.read_register(WEFT_REG_MAGIC) == WEFT_MAGIC);

@@ -74,8 +74,6 @@ TEST_CASE("a port rests on its client's socket until the device may need that by
 
 namespace {
 
-constexpr uint32_t kRegisters = 0, kDoorbells = 2;
-
 /// A port with a client, and no loop: time goes on when the test says so.
 struct Attached {
   Attached() {
@@ -106,19 +104,19 @@ struct Attached {
 }  // namespace
 
 TEST_CASE_METHOD(Attached, "a write that holds time waits for what an earlier one has begun") {
-  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));
+  REQUIRE(post(test::kRegisterBar, WEFT_REG_SIM_HOLD, 1));
   CHECK(answered() == 0);  // nothing is pending
   CHECK(simulation->held());
-  REQUIRE(post(kDoorbells, 0, 1));
+  REQUIRE(post(test::kDoorbellBar, 0, 1));
   CHECK(answered() == 0);
-  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));  // it is held already
+  REQUIRE(post(test::kRegisterBar, WEFT_REG_SIM_HOLD, 1));  // it is held already
   CHECK(answered() == 0);
-  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 0));
+  REQUIRE(post(test::kRegisterBar, WEFT_REG_SIM_HOLD, 0));
   CHECK(answered() == 0);
 
   REQUIRE(simulation->pending());
-  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));
-  REQUIRE(post(kDoorbells, 0, 2));
+  REQUIRE(post(test::kRegisterBar, WEFT_REG_SIM_HOLD, 1));
+  REQUIRE(post(test::kDoorbellBar, 0, 2));
   CHECK(answered() == -1);
   CHECK(port.asks_to_hold());
   CHECK(port.look({}));
@@ -141,14 +139,14 @@ TEST_CASE_METHOD(Attached, "a write that holds time does not wait for ever, and 
         {WEFT_REG_INJECT_NTH, 1},
         {WEFT_REG_INJECT_COUNT, 1},
         {WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM}}) {
-    REQUIRE(post(kRegisters, offset, value));
+    REQUIRE(post(test::kRegisterBar, offset, value));
     CHECK(answered() == 0);
   }
-  REQUIRE(post(kDoorbells, 0, 1));  // deaf firmware wakes again and again
+  REQUIRE(post(test::kDoorbellBar, 0, 1));  // deaf firmware wakes again and again
   CHECK(answered() == 0);
   simulation->run_slice();
   const uint64_t asked = simulation->cycle();
-  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));
+  REQUIRE(post(test::kRegisterBar, WEFT_REG_SIM_HOLD, 1));
   while (answered() != 0) {
     REQUIRE(simulation->pending());
     CHECK(simulation->cycle() < asked + WEFT_LIMIT_HOLD_DELAY_CYCLES);
@@ -158,9 +156,9 @@ TEST_CASE_METHOD(Attached, "a write that holds time does not wait for ever, and 
   CHECK(simulation->cycle() >= asked + WEFT_LIMIT_HOLD_DELAY_CYCLES);
   CHECK(simulation->cycle() < asked + 2 * WEFT_LIMIT_HOLD_DELAY_CYCLES);
 
-  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 0));
+  REQUIRE(post(test::kRegisterBar, WEFT_REG_SIM_HOLD, 0));
   CHECK(answered() == 0);
-  REQUIRE(post(kRegisters, WEFT_REG_SIM_HOLD, 1));
+  REQUIRE(post(test::kRegisterBar, WEFT_REG_SIM_HOLD, 1));
   CHECK(answered() == -1);
   client->close();
   bool there = port.serve();

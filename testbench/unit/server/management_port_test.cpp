@@ -16,7 +16,6 @@ namespace {
 
 constexpr const char* kState = "{\"weft_management\":1,\"request\":\"state\"}\n";
 constexpr uint64_t kIova = 0x10000;
-constexpr uint32_t kDoorbells = 2;
 
 /// Raises vector 1 for every doorbell of queue 1.
 void answer_doorbells() {
@@ -76,7 +75,7 @@ struct Fixture {
   }
   void check_owner_works(uint32_t times = 20) {
     for (uint32_t i = 0; i < times; i++) {
-      owner->post(kDoorbells, 8, ++tail);
+      owner->post(test::kDoorbellBar, 8, ++tail);
       REQUIRE(test::wait_for(event1) == 1);
     }
   }

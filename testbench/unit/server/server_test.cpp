@@ -14,7 +14,6 @@ namespace hal = fw::hal;
 namespace {
 
 constexpr uint64_t kIova = 0x10000;
-constexpr uint32_t kDoorbells = 2;
 
 /// At a doorbell of queue q: reads a word of host memory, adds one, writes it back with a stamp, raises vector 1. A
 /// tail of kEndless: works for ever.
@@ -57,7 +56,7 @@ double microseconds_each(int count, const std::function<void()>& action) {
 
 TEST_CASE_METHOD(Fixture, "a doorbell reaches the firmware, whose answer comes by memory and eventfd") {
   for (uint32_t i = 1; i <= 100; i++) {
-    client->post(kDoorbells, 8, i);
+    client->post(test::kDoorbellBar, 8, i);
     REQUIRE(test::wait_for(event1) == 1);
     REQUIRE(*memory.at<uint64_t>(0) == i);
   }
@@ -77,7 +76,7 @@ TEST_CASE_METHOD(Fixture, "a wait on an idle device is told so at once") {
 
 TEST_CASE_METHOD(Fixture, "a doorbell in front of a wait is served before the device counts as idle") {
   for (uint32_t i = 1; i <= 50; i++) {
-    client->post(kDoorbells, 8, i);
+    client->post(test::kDoorbellBar, 8, i);
     REQUIRE(client->write(0, WEFT_REG_WAIT_ALARM, UINT64_MAX, 8) == 0);
     REQUIRE(test::wait_for(event0) == 1);
     REQUIRE(*memory.at<uint64_t>(0) == i);
@@ -86,7 +85,7 @@ TEST_CASE_METHOD(Fixture, "a doorbell in front of a wait is served before the de
 
 TEST_CASE_METHOD(Fixture, "a deadline in device cycles ends a wait on endless work, and a reset ends the work") {
   REQUIRE(client->write(0, WEFT_REG_FIRMWARE_WATCHDOG, UINT32_MAX) == 0);  // the stand-in beats no heart
-  client->post(kDoorbells, 8, kEndless);
+  client->post(test::kDoorbellBar, 8, kEndless);
   const uint64_t alarm = client->read_register(WEFT_REG_CYCLES, 8) + 3'000'000;
   REQUIRE(client->write(0, WEFT_REG_WAIT_ALARM, alarm, 8) == 0);
   REQUIRE(test::wait_for(event0) == 1);
@@ -94,12 +93,12 @@ TEST_CASE_METHOD(Fixture, "a deadline in device cycles ends a wait on endless wo
   CHECK(client->read_register(WEFT_REG_CYCLES, 8) >= alarm);
   REQUIRE(client->write(0, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY) == 0);
   while (client->read_register(WEFT_REG_DEVICE_STATE) != WEFT_DEVICE_STATE_PRESENT) continue;
-  client->post(kDoorbells, 8, 1);
+  client->post(test::kDoorbellBar, 8, 1);
   CHECK(test::wait_for(event1) == 1);
 }
 
 TEST_CASE_METHOD(Fixture, "the server ends when its only client leaves, also in the middle of endless work") {
-  client->post(kDoorbells, 8, kEndless);
+  client->post(test::kDoorbellBar, 8, kEndless);
   client->close();
   join();
 }
@@ -223,7 +222,7 @@ TEST_CASE_METHOD(Fixture, "round trips, measured", "[.measure]") {
   WARN("register read: " << microseconds_each(20'000, [&] { (void)client->read_register(WEFT_REG_CYCLES, 8); })
                          << " us");
   WARN("doorbell to eventfd: " << microseconds_each(20'000, [&] {
-         client->post(kDoorbells, 8, ++tail);
+         client->post(test::kDoorbellBar, 8, ++tail);
          (void)test::wait_for(event1);
        }) << " us");
 }

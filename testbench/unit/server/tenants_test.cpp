@@ -20,7 +20,6 @@ namespace limits = chip::tenant_limits;
 namespace {
 
 constexpr uint64_t kIova = 0x10000;
-constexpr uint32_t kDoorbells = 2;
 constexpr unsigned kFunctions = 4;
 constexpr uint32_t kEndless = UINT32_MAX;
 
@@ -53,7 +52,7 @@ struct Tenant {
   }
   void works(int times = 20) {
     for (int i = 0; i < times; i++) {
-      client.post(kDoorbells, 8, ++tail);
+      client.post(test::kDoorbellBar, 8, ++tail);
       REQUIRE(test::wait_for(event1) >= 1);
       REQUIRE(*memory.at<uint64_t>(0) == tail);
     }
@@ -151,13 +150,13 @@ TEST_CASE_METHOD(Fixture, "a mapped file that is truncated fails its tenant's ac
   REQUIRE(hostile.map(memory.fd(), kIova, 4096) == 0);
   REQUIRE(::ftruncate(memory.fd(), 0) == 0);
   for (uint32_t i = 1; i <= 20; i++) {
-    hostile.post(kDoorbells, 8, i);
+    hostile.post(test::kDoorbellBar, 8, i);
     honest.works(1);
   }
   REQUIRE(::ftruncate(memory.fd(), 4096) == 0);
   const FileDescriptor event = test::event_fd();
   REQUIRE(hostile.listen_to(1, std::array{event.get()}) == 0);
-  hostile.post(kDoorbells, 8, 21);
+  hostile.post(test::kDoorbellBar, 8, 21);
   CHECK(test::wait_for(event) >= 1);
   CHECK(*memory.at<uint64_t>(0) == 1);
 }
@@ -358,7 +357,7 @@ TEST_CASE_METHOD(Fixture, "a tenant beside others neither holds time nor injects
     REQUIRE(hostile.write(0, WEFT_REG_INJECT_COUNT, 1) == 0);
     CHECK(hostile.write(0, WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM) == EPERM);
     hostile.post(0, WEFT_REG_INJECT_CONTROL, WEFT_INJECT_CONTROL_ARM);
-    hostile.post(kDoorbells, 0, 1);
+    hostile.post(test::kDoorbellBar, 0, 1);
     honest.works(1);
   }
   CHECK(hostile.read_register(WEFT_REG_INJECT_STATUS, 8) == 0);
@@ -379,7 +378,7 @@ TEST_CASE_METHOD(Fixture, "a tenant alone holds time and injects faults, until a
     honest.works(1);
     CHECK(first.read_register(WEFT_REG_SIM_HOLD) == 0);
     CHECK((first.read_register(WEFT_REG_INJECT_STATUS) & 0xff) == 0);
-    first.post(kDoorbells, 0, 1);  // the occasion
+    first.post(test::kDoorbellBar, 0, 1);  // the occasion
     honest.works();
     CHECK(first.write(0, WEFT_REG_SIM_HOLD, 1) == EPERM);
   }
@@ -398,7 +397,7 @@ TEST_CASE_METHOD(Permissive, "with the options to it, a tenant holds time and in
   Tenant other(path(1));
   test::Client client = connect();
   CHECK(client.write(0, WEFT_REG_SIM_HOLD, 1) == 0);
-  other.client.post(kDoorbells, 8, 1);
+  other.client.post(test::kDoorbellBar, 8, 1);
   CHECK(test::wait_for(other.event1, 100) == 0);
   CHECK(client.write(0, WEFT_REG_SIM_HOLD, 0) == 0);
   CHECK(test::wait_for(other.event1) == 1);
@@ -423,7 +422,7 @@ TEST_CASE_METHOD(Fixture, "a flood of messages leaves the others their time on t
     }
   });
   // Device work of another tenant, whose end is a deadline in device cycles.
-  honest.client.post(kDoorbells, 8, kEndless);
+  honest.client.post(test::kDoorbellBar, 8, kEndless);
   const uint64_t alarm = honest.client.read_register(WEFT_REG_CYCLES, 8) + 20'000'000;
   REQUIRE(honest.client.write(0, WEFT_REG_WAIT_ALARM, alarm, 8) == 0);
   CHECK(test::wait_for(honest.event0) == 1);
