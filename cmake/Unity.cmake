@@ -1,6 +1,6 @@
 # Unity builds (docs/decisions/unity-builds.md): sources of a target are compiled several at once, so that what they include is read once. Which
 # ones, unity_groups.py says when CMake runs, and writes the units. A target with UNITY_BUILD of its own (ON or OFF), a source with
-# options of its own and what is generated are left as they are. The presets asan and coverage compile each source alone.
+# options of its own and what is generated are left as they are. The preset asan compiles each source alone.
 option(WEFT_UNITY "compile sources of a target several at once" ON)
 set(WEFT_UNITY_SIZE 20 CACHE STRING "sources of a target that are compiled at once, at most: an edit compiles the others too")
 
