@@ -49,7 +49,7 @@ class VerilatedCore final : public RtlCore {
       wave_->open(options_.wave_path.c_str());
       return wave_->isOpen() ? "" : "cannot write the wave file '" + options_.wave_path + "'";
     } else {
-      return std::string(kModelName) + " was made without waves; `weft build-chip` makes cores that have them";
+      return "this RTL core was made without waves; one of `weft build-chip` has them";
     }
   }
 
