@@ -34,6 +34,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*("[^"\n]+"|<[^>\n]+>)', re.MUL
 WORD = re.compile(r"(?<![\w.])(?<!->)(?<!::)[A-Za-z_]\w*")
 SCOPED = re.compile(r"\benum\s+(?:class|struct)\b[^{;]*\{[^}]*\}")  # its names are written behind its own
 HEADER_WORD = re.compile(r"\b([A-Za-z_]\w*)(\s*[({<])?")
+BUILT_IN = re.compile(r"u?int\d+_t|size_t|void|bool|char|short|int|long|float|double|auto|const|unsigned|signed|operator")  # `enum : int`, `int (*f)()`
 MEMBER = re.compile(r"(?:\.|->|::)\s*([A-Za-z_]\w*)")
 SPACE = re.compile(r"\b([A-Za-z_]\w*)(?=\s*::)|\bnamespace\s+(\w+)")
 INSIDE = re.compile(r"\w::~?\w+\s*\([^;{}]*\)[^;{}()]*\{|\b(?:struct|class)\s+\w+\s*(?:final\s*)?:[^:]|\busing enum\b")  # of a header's class, perhaps
@@ -93,7 +94,7 @@ def own_names(text):
             scopes.pop()
         enumerates = enumerates and piece != "}"
         statement = "" if piece in "{};" else piece
-    return names, aliases, used
+    return {name: kind for name, kind in names.items() if not BUILT_IN.fullmatch(name)}, aliases, used
 
 
 def quiet(text):

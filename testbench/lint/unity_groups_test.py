@@ -60,7 +60,7 @@ class Groups(unittest.TestCase):
         for text in ("int rows() { return 1; }", "constexpr int rows = 3;", "struct rows { int x; };", "enum class rows : int { kOne };", "using rows = int;", "template <class T> T rows(T x) { return x; }",
                      "const char* const rows[] = {\"a\", \"b\"};", "int first() { return '{'; }\nint rows(int x) { return x; }", "struct first { int a; };\nint rows() { return 1; }",
                      "constexpr int first = 1, rows = 2;", "constexpr std::pair<int, int> first = {}, *rows = nullptr;",
-                     "enum First : int { one = 1, rows = 2 };", "enum { rows };"):
+                     "enum First : int { one = 1, rows = 2 };", "enum { rows };", "enum : uint32_t { rows };", "uint32_t (*first)(int) = nullptr;\nuint32_t rows = 1;"):
             self.assertEqual(self.renamed([UNNAMED % text, UNNAMED % "void rows(double) {}"]), [(0, "rows"), (1, "rows")], text)
         for text in ("static int rows() { return 1; }\n", "constexpr int rows = 3;\n", "using rows = int;\n"):
             self.assertEqual(self.renamed([text, UNNAMED % "void rows(double) {}"]), [(0, "rows"), (1, "rows")], text)
