@@ -33,9 +33,9 @@ def programs_of(build):
     found = {}
     for match in re.finditer(r"^build (\S+)/CMakeFiles/(\w+)\.dir/(\S+)\.o:", (build / "build.ninja").read_text(), re.MULTILINE):
         folder, program, source = match.groups()
-        unit = build / folder / source
+        units = (build / folder / source, build / folder / "CMakeFiles" / f"{program}.dir" / source)  # cmake/Unity.cmake's, and CMake's own
         if source.startswith("Unity/"):
-            sources = [str(Path(path).relative_to(ROOT)) for path in re.findall(r'^#include "(/[^"]+)"$', unit.read_text(), re.MULTILINE)]
+            sources = [str(Path(path).relative_to(ROOT)) for path in re.findall(r'^#include "(/[^"]+)"$', next(unit for unit in units if unit.is_file()).read_text(), re.MULTILINE)]
         else:
             sources = [f"{folder}/{source}"]
         for source in sources:
