@@ -39,18 +39,14 @@ class VerilatedCore final : public RtlCore {
     model_->final();
   }
 
-  /// Opens the wave file. Returns why it is not open; empty: it is, or none was asked for.
-  [[nodiscard]] std::string open_wave() {
-    if (options_.wave_path.empty()) return "";
-    if constexpr (requires { model_->trace(wave_.get(), 99); }) {
-      context_.traceEverOn(true);
-      wave_ = std::make_unique<VerilatedFstC>();
-      model_->trace(wave_.get(), 99);
-      wave_->open(options_.wave_path.c_str());
-      return wave_->isOpen() ? "" : "cannot write the wave file '" + options_.wave_path + "'";
-    } else {
-      return "this RTL core was made without waves; one of `weft build-chip` has them";
-    }
+  /// Opens the wave file. False: it does not open.
+  [[nodiscard]] bool open_wave() {
+    if (options_.wave_path.empty()) return true;
+    context_.traceEverOn(true);
+    wave_ = std::make_unique<VerilatedFstC>();
+    model_->trace(wave_.get(), 99);
+    wave_->open(options_.wave_path.c_str());
+    return wave_->isOpen();
   }
 
   [[nodiscard]] uint64_t read_csr(uint32_t offset) override {
@@ -457,8 +453,10 @@ template <typename Model>
 std::unique_ptr<RtlCore> make_verilated_core(const spec::Chip& chip, MemoryBus& bus, const CoreOptions& options,
                                              std::string& error) {
   auto core = std::make_unique<VerilatedCore<Model>>(chip, bus, options);
-  error = core->open_wave();
-  if (!error.empty()) return nullptr;
+  if (!core->open_wave()) {
+    error = "cannot write the wave file '" + options.wave_path + "'";
+    return nullptr;
+  }
   return core;
 }
 
