@@ -115,7 +115,7 @@ struct Device : Object {
   std::vector<std::shared_ptr<Event>> suspects;  ///< ended with BAD_DOORBELL, which nobody armed for their queue
 };
 
-/// A call that takes a queue of the device: made before it, and given back by whoever keeps none.
+/// Counts a call that takes a queue of the device. Make it before the call; give_back() after it, unless the queue stays.
 class QueueClaim {
  public:
   explicit QueueClaim(Device& device) : device_(device), beyond_(device.queues_beyond) {

@@ -88,7 +88,7 @@ struct Attached {
     return client->send(static_cast<uint16_t>(vfio_user::Command::kRegionWrite),
                         client->write_body(region, offset, value, 4));
   }
-  /// Serves, and returns the error of the reply; -1: there is none.
+  /// Serves the port once. Returns the errno of the reply, or -1 if the client has got none.
   int answered() {
     CHECK(port.serve());
     pollfd p{client->fd(), POLLIN, 0};
