@@ -131,7 +131,7 @@ function(weft_verilate target)
     endif()
     # instrument_model.py changes files that Verilator would take for its own
     set(prepare COMMAND ${CMAKE_COMMAND} -E rm -rf ${dir})
-    set(instrument COMMAND ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
+    set(instrument COMMAND ${WEFT_TOOL} ${Python3_EXECUTABLE} ${WEFT_COVERAGE_FOLDER}/instrument_model.py ${VERILATOR}
                            ${WEFT_COVERAGE_MONITORS}/packages ${dir} ${prefix} ${WEFT_COVERAGE_SAME}/verilated/${target}/ports/${prefix}.h ${sources})
   endif()
   set(units ${dir}/units/fast.cpp)
@@ -142,7 +142,7 @@ function(weft_verilate target)
     OUTPUT ${units}
     BYPRODUCTS ${dir}/ports/${prefix}.h ${dir}/${prefix}___024root.h
     ${prepare}
-    COMMAND ${VERILATOR} ${flags} ${sources} ${watched}
+    COMMAND ${WEFT_TOOL} ${VERILATOR} ${flags} ${sources} ${watched}
     ${instrument}
     COMMAND ${CMAKE_COMMAND} -DFOLDER=${dir} -DPREFIX=${prefix} -DWHOLE=${V_QUICK} -P ${CMAKE_SOURCE_DIR}/cmake/verilated_units.cmake
     # the ports alone, which most edits leave: what includes them is not compiled again

@@ -80,7 +80,8 @@ class Runner:
         folder.mkdir(parents=True, exist_ok=True)
         junit = folder / "junit.xml"
         if job.ctest:
-            command = ["ctest", "--test-dir", str(self.build), "--output-on-failure", "-j", str(self.jobs), "--output-junit", str(junit), *job.ctest]
+            # two tests more than processors, as scripts/test
+            command = ["ctest", "--test-dir", str(self.build), "--output-on-failure", "-j", str(self.jobs + 2), "--output-junit", str(junit), *job.ctest]
         else:
             command = [self.fill(word, folder) for word in job.command]
             junit = folder / self.fill(job.junit, folder) if job.junit else None
