@@ -53,7 +53,9 @@ def build(root: pathlib.Path, cores: list[str], without: list[str], jobs: int) -
 
 
 def programs(root: pathlib.Path, level: dict, leave_out: dict[str, list[str]]) -> list[list[str]]:
-    """Command lines to run, the test programs first, without the cases that `leave_out` has for them."""
+    """Command lines to run, the test programs first, without the cases that `leave_out` and the level have for them."""
+    more = level.get("leave_out", {})
+    leave_out = {name: [*leave_out.get(name, []), *more.get(name, [])] for name in {**leave_out, **more}}
     listed = (root / BUILD / "rtl_coverage_tests.txt").read_text().split()
     if not listed:
         raise RunError("no test program has label rtl")

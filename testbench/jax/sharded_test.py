@@ -11,7 +11,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "host" / "python"))
 os.environ["JAX_PLATFORMS"] = "weft,cpu"
 os.environ["WEFT_CHIPS"] = "nano-4x2"
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
 os.environ["NPROC"] = "64"  # threads of the CPU's eight devices, which wait for each other in them
 
 import jax  # noqa: E402

@@ -15,7 +15,7 @@ os.environ["JAX_PLATFORMS"] = "weft,cpu"
 os.environ["WEFT_CHIPS"] = "nano-4x2"
 # The CPU's eight devices wait for each other in as many threads as they are, and a device has several collectives under way:
 # with no more threads they wait for ever, and XLA ends the process.
-os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
 os.environ["NPROC"] = "64"
 
 import data_parallel  # noqa: E402
