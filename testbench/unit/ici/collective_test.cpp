@@ -5,12 +5,11 @@
 
 #include "model/ici/closed_forms.hpp"
 #include "model/ici/slice.hpp"
+#include "testbench/unit/ici/named_slice.hpp"
 
 using namespace weft::ici;
 
 namespace {
-
-Topology topology(const char* name) { return std::get<Slice>(parse_slice(name)).topology(); }
 
 struct Run {
   Femtoseconds time = 0;
@@ -43,7 +42,7 @@ TEST_CASE("an all-gather takes what its closed form says") {
                {"v4-4x4x4", 8'388'608, 3},
                {"v4-4x4x4", 8'388'608, 7}};
   for (const auto& [name, bytes, axes] : cases) {
-    const auto slice = topology(name);
+    const auto slice = test::topology_of(name);
     INFO(name << " axes " << axes);
     const auto gather = run(slice, {CollectiveKind::kAllGather, bytes, axes});
     CHECK(gather.finished);
@@ -53,12 +52,12 @@ TEST_CASE("an all-gather takes what its closed form says") {
 
 TEST_CASE(
     "over axes of different length or form each part is as large as its axis is fast, and the closed form holds") {
-  const auto shares = axis_shares(topology("v5e-8x16"), 3);  // a line of 8, a ring of 16
+  const auto shares = axis_shares(test::topology_of("v5e-8x16"), 3);  // a line of 8, a ring of 16
   CHECK(shares[0] * 7 / 8 == Approx(shares[1] * 15 / 16 / 2));
   CHECK(shares[0] + shares[1] == Approx(1));
   CHECK(shares[2] == 0);
   for (const auto* name : {"v5e-8x16", "v5p-4x4x8", "v4-2x2x4"}) {
-    const auto slice = topology(name);
+    const auto slice = test::topology_of(name);
     INFO(name);
     for (const auto kind : {CollectiveKind::kReduceScatter, CollectiveKind::kAllGather}) {
       const auto found = run(slice, {kind, 16'777'216, 7});
@@ -72,7 +71,7 @@ TEST_CASE(
 TEST_CASE("out of step a short array is gathered some hops earlier, a long one later") {
   for (const auto* name : {"v5p-4x4x8", "v4-2x2x4"}) {
     INFO(name);
-    const auto slice = topology(name);
+    const auto slice = test::topology_of(name);
     const auto us = [&](uint64_t bytes, bool in_step) {
       const auto found = run(slice, {CollectiveKind::kAllGather, bytes, 7, in_step});
       CHECK(found.finished);
@@ -86,7 +85,7 @@ TEST_CASE("out of step a short array is gathered some hops earlier, a long one l
 TEST_CASE("a reduce-scatter takes as long as an all-gather, an all-reduce as long as both") {
   for (const auto* name : {"v4-4x4x4", "v5e-4x4", "v5e-4x16"})
     for (const unsigned axes : {1u, 2u, 3u}) {
-      const auto slice = topology(name);
+      const auto slice = test::topology_of(name);
       INFO(name << " axes " << axes);
       const auto gather = run(slice, {CollectiveKind::kAllGather, 16'777'216, axes});
       const auto scatter = run(slice, {CollectiveKind::kReduceScatter, 16'777'216, axes});
@@ -102,7 +101,7 @@ TEST_CASE("a reduce-scatter takes as long as an all-gather, an all-reduce as lon
 
 TEST_CASE("every chip receives every byte that it has not, once") {
   for (const auto* name : {"v5e-4x4", "v5e-2x16", "v4-4x4x4", "v4-2x2x4", "v3-4x2"}) {
-    const auto slice = topology(name);
+    const auto slice = test::topology_of(name);
     INFO(name);
     const uint64_t bytes = 1024u * slice.chips() * 4;
     const auto gather = run(slice, {CollectiveKind::kAllGather, bytes, 7});

@@ -9,6 +9,7 @@
 #include "model/ici/collective.hpp"
 #include "model/ici/exchange.hpp"
 #include "model/ici/slice.hpp"
+#include "testbench/unit/ici/named_slice.hpp"
 
 using namespace weft::ici;
 
@@ -17,8 +18,6 @@ namespace {
 constexpr uint64_t kBandwidth = 45'000'000'000;
 constexpr LinkRate kRate{45e9};
 constexpr FlowNetworkOptions kNoFraming{.framing = false};
-
-Topology topology(const char* name) { return std::get<Slice>(parse_slice(name)).topology(); }
 
 /// When each message arrives, by its place; all sent at 0.
 std::vector<double> arrivals_us(const Topology& slice, std::vector<Message> messages) {
@@ -131,9 +130,9 @@ TEST_CASE("collectives of 256 to 9216 chips take what their closed forms say, wi
     const char* what;
     Topology slice;
     unsigned axes;
-  } cases[] = {{"v5e-16x16, both axes", topology("v5e-16x16"), 3},
-               {"v5e-16x16, one", topology("v5e-16x16"), 2},
-               {"v4-8x8x8", topology("v4-8x8x8"), 7},
+  } cases[] = {{"v5e-16x16, both axes", test::topology_of("v5e-16x16"), 3},
+               {"v5e-16x16, one", test::topology_of("v5e-16x16"), 2},
+               {"v4-8x8x8", test::topology_of("v4-8x8x8"), 7},
                {"16x24x24, axis of 24", largest, 4},
                {"16x24x24, both axes of 24", largest, 6}};
   for (const auto& [what, slice, axes] : cases) {
@@ -152,7 +151,7 @@ TEST_CASE("collectives of 256 to 9216 chips take what their closed forms say, wi
 
 TEST_CASE("exchanges of 256 to 9216 chips take what their closed forms say, within a thousandth") {
   const Topology largest({16, 24, 24}, {true, true, true}, false);
-  for (const auto& slice : {topology("v5e-16x16"), topology("v4-8x8x16"), largest})
+  for (const auto& slice : {test::topology_of("v5e-16x16"), test::topology_of("v4-8x8x16"), largest})
     for (const unsigned axis : {0u, 1u}) {
       if (!slice.wraps(axis)) continue;
       INFO(slice.chips() << " chips, axis " << axis);
@@ -169,7 +168,7 @@ TEST_CASE("exchanges of 256 to 9216 chips take what their closed forms say, with
 
 TEST_CASE("collectives and exchanges take as long by flows as by packets, within two hundredths") {
   for (const auto* name : {"v5e-4x4", "v5e-2x16", "v4-4x4x4"}) {
-    const auto slice = topology(name);
+    const auto slice = test::topology_of(name);
     for (const auto kind : {CollectiveKind::kAllGather, CollectiveKind::kReduceScatter, CollectiveKind::kAllReduce})
       for (const unsigned axes : {1u, 2u}) {
         INFO(name << " axes " << axes);
@@ -191,7 +190,7 @@ TEST_CASE("collectives and exchanges take as long by flows as by packets, within
 TEST_CASE("random messages all arrive, not before their bytes and hops allow, the same every time") {
   const unsigned seed = 8;
   std::cout << "seed " << seed << "\n";
-  const auto slice = topology("v4-4x4x8_twisted");
+  const auto slice = test::topology_of("v4-4x4x8_twisted");
   std::mt19937 random(seed);
   std::vector<Message> messages;
   for (unsigned i = 0; i < 600; i++) {

@@ -9,8 +9,8 @@
 
 #include "model/ici/slice.hpp"
 
-using namespace weft;
 using namespace weft::ici;
+using weft::TraceFile;
 
 namespace {
 

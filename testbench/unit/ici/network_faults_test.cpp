@@ -6,16 +6,16 @@
 #include "model/ici/link_end.hpp"
 #include "model/ici/network.hpp"
 #include "model/ici/slice.hpp"
+#include "testbench/unit/ici/named_slice.hpp"
 
 using namespace weft::ici;
 using Kind = LinkTrouble::Kind;
 
 namespace {
 
-Topology topology(const char* name) { return std::get<Slice>(parse_slice(name)).topology(); }
-
 /// From the nth packet that leaves by a link on, `times` packets in a row have this trouble.
-Network::TroubleSource at(uint32_t chip, unsigned port, unsigned nth, const LinkTrouble& trouble, unsigned times = 1) {
+Network::TroubleSource trouble_at(uint32_t chip, unsigned port, unsigned nth, const LinkTrouble& trouble,
+                                  unsigned times = 1) {
   return [=, seen = 0u](uint32_t from, unsigned by) mutable {
     if (from != chip || by != port || ++seen < nth || seen >= nth + times) return LinkTrouble{};
     return trouble;
@@ -57,9 +57,9 @@ Outcome storm(Network& network, unsigned each, unsigned seed) {
 TEST_CASE("a link that flaps in saturated traffic costs no message, and carries packets again afterwards") {
   for (const unsigned nth : {1u, 7u, 40u}) {
     INFO("packet " << nth);
-    Network network(topology("v5e-4x4"), {});
+    Network network(test::topology_of("v5e-4x4"), {});
     const unsigned port = port_of(0, true);
-    network.set_trouble(at(5, port, nth, {.kind = Kind::kFlap, .time = 20 * kMicrosecond}));
+    network.set_trouble(trouble_at(5, port, nth, {.kind = Kind::kFlap, .time = 20 * kMicrosecond}));
     const Outcome out = storm(network, 60, nth);
     CHECK((out.lost == 0 && out.twice == 0 && out.unreachable == 0));
     CHECK(network.state(5, port) == LinkState::kUp);
@@ -73,7 +73,7 @@ TEST_CASE("a link that flaps in saturated traffic costs no message, and carries 
 }
 
 TEST_CASE("a link that flaps again and again loses none of its credits") {
-  Network network(topology("nano-2x2"), {.link_bytes_per_second = 2'000'000'000});
+  Network network(test::topology_of("nano-2x2"), {.link_bytes_per_second = 2'000'000'000});
   network.set_trouble([count = 0u](uint32_t chip, unsigned port) mutable {
     return chip == 0 && port == 0 && ++count % 5 == 0 ? LinkTrouble{.kind = Kind::kFlap, .time = 3 * kMicrosecond}
                                                       : LinkTrouble{};
@@ -84,8 +84,8 @@ TEST_CASE("a link that flaps again and again loses none of its credits") {
 }
 
 TEST_CASE("a flap is seen while it lasts, and a link that dies meanwhile does not come back") {
-  Network network(topology("v5e-4x4"), {});
-  network.set_trouble(at(0, 0, 1, {.kind = Kind::kFlap, .time = kMillisecond}));
+  Network network(test::topology_of("v5e-4x4"), {});
+  network.set_trouble(trouble_at(0, 0, 1, {.kind = Kind::kFlap, .time = kMillisecond}));
   network.send({0, 1, 64}, 0);
   network.run_until(100 * kMicrosecond);
   CHECK(network.state(0, 0) == LinkState::kRetraining);
@@ -97,8 +97,8 @@ TEST_CASE("a flap is seen while it lasts, and a link that dies meanwhile does no
 
 TEST_CASE("a link that is dark in one direction retrains until its limit, then packets go round it") {
   constexpr Femtoseconds kGiveUp = LinkEndOptions{}.give_up_time();
-  Network network(topology("v5e-4x4"), {});
-  network.set_trouble(at(5, 0, 10, {.kind = Kind::kDark}));
+  Network network(test::topology_of("v5e-4x4"), {});
+  network.set_trouble(trouble_at(5, 0, 10, {.kind = Kind::kDark}));
   network.on_delivery([](const Message&, Delivery, Femtoseconds) {});
   for (unsigned i = 0; i < 20; i++) network.send({5, 6, 4096}, 0);
   network.run_until(kGiveUp / 2);
@@ -110,15 +110,15 @@ TEST_CASE("a link that is dark in one direction retrains until its limit, then p
   CHECK(network.now() > kGiveUp);
   CHECK(network.packets_in_flight() == 0);
 
-  Network again(topology("v5e-4x4"), {});
-  again.set_trouble(at(5, 0, 10, {.kind = Kind::kDark}));
+  Network again(test::topology_of("v5e-4x4"), {});
+  again.set_trouble(trouble_at(5, 0, 10, {.kind = Kind::kDark}));
   const Outcome out = storm(again, 60, 5);
   CHECK((out.lost == 0 && out.twice == 0 && out.unreachable == 0));
 }
 
 TEST_CASE("bit errors of one direction are counted there and nowhere else, and cost only time") {
-  Network clean(topology("v5e-4x4"), {}), noisy(topology("v5e-4x4"), {});
-  noisy.set_trouble(at(5, 0, 1, {.bit_error_rate = 1e-5}, ~0u / 2));
+  Network clean(test::topology_of("v5e-4x4"), {}), noisy(test::topology_of("v5e-4x4"), {});
+  noisy.set_trouble(trouble_at(5, 0, 1, {.bit_error_rate = 1e-5}, ~0u / 2));
   const Outcome without = storm(clean, 60, 8), with = storm(noisy, 60, 8);
   CHECK((with.lost == 0 && with.twice == 0));
   CHECK(with.last > without.last);
@@ -129,7 +129,7 @@ TEST_CASE("bit errors of one direction are counted there and nowhere else, and c
 }
 
 TEST_CASE("credits that come back late slow a link down and block nothing for ever") {
-  Network clean(topology("nano-2x2"), {}), starved(topology("nano-2x2"), {});
+  Network clean(test::topology_of("nano-2x2"), {}), starved(test::topology_of("nano-2x2"), {});
   starved.set_trouble([](uint32_t, unsigned) { return LinkTrouble{.credit_delay_ns = 100'000}; });
   const Outcome without = storm(clean, 200, 2), with = storm(starved, 200, 2);
   CHECK((with.lost == 0 && with.twice == 0));
@@ -137,8 +137,8 @@ TEST_CASE("credits that come back late slow a link down and block nothing for ev
 }
 
 TEST_CASE("a chip that is cut off in the middle of traffic blocks nobody: links that led to it stay at full rate") {
-  Network network(topology("nano-2x2"), {.link_bytes_per_second = 2'000'000'000});
-  network.set_trouble(at(3, 1, 2, {.kind = Kind::kChipCut}));
+  Network network(test::topology_of("nano-2x2"), {.link_bytes_per_second = 2'000'000'000});
+  network.set_trouble(trouble_at(3, 1, 2, {.kind = Kind::kChipCut}));
   const Outcome out = storm(network, 300, 4);
   CHECK((out.lost == 0 && out.twice == 0));
   CHECK(out.unreachable > 0);
@@ -157,14 +157,14 @@ TEST_CASE("a chip that is cut off in the middle of traffic blocks nobody: links 
 }
 
 TEST_CASE("every single link of a mesh may die at any of its first packets, and no message is lost") {
-  const Topology mesh = topology("v5e-4x4");
+  const Topology mesh = test::topology_of("v5e-4x4");
   unsigned tried = 0;
   for (uint32_t chip = 0; chip < mesh.chips(); chip++)
     for (unsigned port = 0; port < kPorts; port++) {
       if (mesh.neighbor(chip, port) == kNoChip) continue;
       INFO("link " << chip << " " << port_name(port));
       Network network(mesh, {});
-      network.set_trouble(at(chip, port, 1 + tried++ % 9, {.kind = Kind::kDown}));
+      network.set_trouble(trouble_at(chip, port, 1 + tried++ % 9, {.kind = Kind::kDown}));
       const Outcome out = storm(network, 20, tried);
       CHECK((out.lost == 0 && out.twice == 0 && out.unreachable == 0));
       CHECK(network.state(chip, port) == LinkState::kDown);

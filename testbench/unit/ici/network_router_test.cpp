@@ -8,6 +8,7 @@
 
 #include "model/ici/network.hpp"
 #include "model/ici/slice.hpp"
+#include "testbench/unit/ici/named_slice.hpp"
 
 using namespace weft::ici;
 
@@ -15,8 +16,6 @@ namespace {
 
 constexpr uint64_t kBlock = weft::spec::kIciPacketPayloadBytes;
 constexpr Femtoseconds kLatency = kMicrosecond;
-
-Topology topology(const char* name) { return std::get<Slice>(parse_slice(name)).topology(); }
 
 NetworkOptions with(const RouterLimits& router) { return {.framing = false, .buffer_packets = 4, .router = router}; }
 
@@ -43,7 +42,7 @@ Message random_message(std::mt19937& random, uint32_t chips, uint64_t tag) {
 
 /// Packets that leave a router by one input while another one still does, under random messages at saturation.
 unsigned overlaps(const RouterLimits& router, bool of_chips) {
-  Network network(topology("v5e-4x4"), with(router));
+  Network network(test::topology_of("v5e-4x4"), with(router));
   std::map<uint32_t, uint32_t> entered;             // input of each packet where it is: chip and port
   std::map<uint32_t, Femtoseconds> busy_until;      // of inputs
   std::map<uint32_t, Femtoseconds> last_of_source;  // chips as inputs
@@ -71,7 +70,7 @@ TEST_CASE("a chip that sends by one input sends one packet at a time, else one b
   CHECK(overlaps({.crossbar = true}, true) > 0);
   CHECK(overlaps({.crossbar = true, .injection_queues = 2}, true) == 0);
   const std::vector<Message> two{{0, 1, kBlock}, {0, 4, kBlock}};
-  const auto slice = topology("v5e-4x4");
+  const auto slice = test::topology_of("v5e-4x4");
   CHECK(arrivals(slice, {.crossbar = true}, two) == std::vector(2, kLatency + block_time()));
   CHECK(arrivals(slice, {.crossbar = true, .injection_queues = 1}, two) ==
         std::vector{kLatency + block_time(), kLatency + 2 * block_time()});
@@ -79,7 +78,7 @@ TEST_CASE("a chip that sends by one input sends one packet at a time, else one b
 
 TEST_CASE("an ingress takes in one packet at a time, and none overtakes another of its channel") {
   const std::vector<Message> four{{1, 5, kBlock}, {4, 5, kBlock}, {6, 5, kBlock}, {9, 5, kBlock}};
-  const auto slice = topology("v5e-4x4");
+  const auto slice = test::topology_of("v5e-4x4");
   CHECK(arrivals(slice, {}, four) == std::vector(4, kLatency + block_time()));
   std::vector<Femtoseconds> one_by_one;
   for (unsigned i = 1; i <= 4; i++) one_by_one.push_back(kLatency + i * block_time());
@@ -136,11 +135,11 @@ TEST_CASE("with all limits and small buffers every message arrives once, whateve
     for (const auto datelines : {Datelines::kKept, Datelines::kAhead})
       for (unsigned seed = 1; seed <= 4; seed++) {
         INFO(name << ", seed " << seed);
-        if (datelines == Datelines::kAhead && topology(name).twisted()) continue;
+        if (datelines == Datelines::kAhead && test::topology_of(name).twisted()) continue;
         auto options = with(all);
         options.buffer_packets = 2;
         options.datelines = datelines;
-        Network network(topology(name), options);
+        Network network(test::topology_of(name), options);
         const auto chips = network.topology().chips();
         std::map<uint64_t, unsigned> delivered;
         unsigned lost = 0;

@@ -7,12 +7,11 @@
 #include <random>
 
 #include "model/ici/slice.hpp"
+#include "testbench/unit/ici/named_slice.hpp"
 
 using namespace weft::ici;
 
 namespace {
-
-Topology topology(const char* name) { return std::get<Slice>(parse_slice(name)).topology(); }
 
 constexpr NetworkOptions kNoFraming{.framing = false};
 
@@ -84,7 +83,7 @@ TEST_CASE("a long message takes its bytes over the link's bandwidth and a latenc
 }
 
 TEST_CASE("two ways that share no link halve the time") {
-  const auto slice = topology("v5e-4x4");
+  const auto slice = test::topology_of("v5e-4x4");
   const auto two = last_arrival(slice, kNoFraming, {{0, 15, 8'388'608, 0, 0}, {0, 15, 8'388'608, 0, 1}});
   CHECK(microseconds(two) == Approx(192.4).epsilon(0.001));
   const auto one = last_arrival(slice, kNoFraming, {{0, 15, 16'777'216, 0, 0}});
@@ -194,7 +193,7 @@ TEST_CASE("saturated slices deliver every message once and in order") {
   std::cout << "seed " << seed << "\n";
   for (const auto* name : {"v5e-4x4", "v5e-8x8", "v5e-4x16", "v4-4x4x4", "v4-4x4x8_twisted"}) {
     INFO(name);
-    Network network(topology(name), {});
+    Network network(test::topology_of(name), {});
     const auto traffic = saturate(network, 20000, seed);
     CHECK(traffic.delivered.size() == 20000);
     CHECK(std::all_of(traffic.delivered.begin(), traffic.delivered.end(),
@@ -207,7 +206,7 @@ TEST_CASE("saturated slices deliver every message once and in order") {
 TEST_CASE("the same seed gives the same times") {
   std::array<Femtoseconds, 2> ends{};
   for (auto& end : ends) {
-    Network network(topology("v4-4x4x4"), {.bit_error_rate = 1e-6, .seed = 3});
+    Network network(test::topology_of("v4-4x4x4"), {.bit_error_rate = 1e-6, .seed = 3});
     saturate(network, 5000, 9);
     end = network.now();
   }
@@ -217,7 +216,7 @@ TEST_CASE("the same seed gives the same times") {
 TEST_CASE("a link that dies in the middle of traffic costs no message where a way is left") {
   for (const auto* name : {"v5e-4x4", "v4-4x4x4", "v4-4x4x8_twisted"}) {
     INFO(name);
-    Network network(topology(name), {});
+    Network network(test::topology_of(name), {});
     const auto traffic = saturate(network, 10000, 6, [](Network& n) {
       n.fail_link(1, port_of(0, true));
       n.run_until(9 * kMicrosecond);
@@ -233,7 +232,7 @@ TEST_CASE("a link that dies in the middle of traffic costs no message where a wa
 }
 
 TEST_CASE("a chip that dies is said of every message from and to it, once") {
-  Network network(topology("v5e-4x4"), {});
+  Network network(test::topology_of("v5e-4x4"), {});
   const auto traffic = saturate(network, 10000, 7, [](Network& n) { n.fail_chip(6); });
   CHECK(traffic.delivered.size() == 10000);
   CHECK(std::all_of(traffic.delivered.begin(), traffic.delivered.end(),

@@ -7,6 +7,7 @@
 
 #include "model/ici/network.hpp"
 #include "model/ici/slice.hpp"
+#include "testbench/unit/ici/named_slice.hpp"
 
 using namespace weft::ici;
 using Kind = LinkTrouble::Kind;
@@ -16,7 +17,6 @@ namespace {
 constexpr Femtoseconds kHop = kMicrosecond;
 constexpr unsigned kUp = port_of(0, true), kDown = port_of(0, false);
 
-Topology topology(const char* name) { return std::get<Slice>(parse_slice(name)).topology(); }
 Topology line(unsigned chips) { return {{chips, 1, 1}, {false, false, false}, false}; }
 Topology ring(unsigned chips) { return {{chips, 1, 1}, {true, false, false}, false}; }
 
@@ -53,7 +53,7 @@ Message message(uint32_t from, uint32_t to, uint64_t bytes, uint64_t tag = 0) {
 TEST_CASE("three deaths in the middle of a flow put none of its 32,000 messages out of order") {
   const unsigned seed = 3;
   std::cout << "seed " << seed << "\n";
-  Network network(topology("v5e-8x8"), {});
+  Network network(test::topology_of("v5e-8x8"), {});
   Endings endings(network);
   std::mt19937 random(seed);
   for (unsigned i = 0; i < 32'000; i++) network.send(message(0, 27, random() % 3000, i), 0);
@@ -71,7 +71,7 @@ TEST_CASE("three deaths in the middle of a flow put none of its 32,000 messages 
 TEST_CASE("what was lost with a link is sent again: the message comes once, with all its bytes") {
   for (const Femtoseconds struck : {Femtoseconds{0}, kHop / 2, kHop, 3 * kHop, 5 * kHop}) {
     INFO("struck at " << microseconds(struck) << " us");
-    Network network(topology("v5e-4x4"), {.buffer_packets = 2});
+    Network network(test::topology_of("v5e-4x4"), {.buffer_packets = 2});
     Endings endings(network);
     network.send(message(0, 3, 100'000, 7), 0);
     network.run_until(struck);
@@ -103,7 +103,7 @@ TEST_CASE("a packet that was on a link when it died does not arrive because the 
 TEST_CASE("news of a dead link reach a chip a hop later for each hop") {
   // a column beside the dead link, and chips that send over it from one, two and three hops away
   for (const uint32_t far : {1u, 2u, 3u}) {
-    const auto slice = topology("v5e-8x8");
+    const auto slice = test::topology_of("v5e-8x8");
     const uint32_t from = 3 - far, to = 5;  // along x, over the link from 3 to 4
     Network network(slice, {});
     std::vector<std::pair<Femtoseconds, unsigned>> ports;  // that packets set out by
@@ -207,7 +207,7 @@ TEST_CASE("a message to a chip that is cut off is reported once, and the next on
 }
 
 TEST_CASE("a chip whose own links are cut reports what it wanted to send") {
-  Network network(topology("nano-2x2"), {});
+  Network network(test::topology_of("nano-2x2"), {});
   Endings endings(network);
   network.fail_chip(3);
   network.send(message(3, 0, 64, 1), 0);
@@ -261,7 +261,7 @@ TEST_CASE("sixty deaths under load on 256 chips leave nothing stuck, in small bu
   for (const unsigned seed : {1u, 2u, 3u}) {
     for (const uint32_t packets : {2u, 0u}) {
       INFO("seed " << seed << ", buffers of " << packets << " packets");
-      const auto slice = topology("v5e-16x16");
+      const auto slice = test::topology_of("v5e-16x16");
       Network network(slice, {.buffer_packets = packets});
       Endings endings(network);
       network.on_stuck([](const std::string& text) { FAIL(text); });

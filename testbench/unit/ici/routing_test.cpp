@@ -6,12 +6,11 @@
 
 #include "model/ici/network.hpp"
 #include "model/ici/slice.hpp"
+#include "testbench/unit/ici/named_slice.hpp"
 
 using namespace weft::ici;
 
 namespace {
-
-Topology topology(const char* name) { return std::get<Slice>(parse_slice(name)).topology(); }
 
 std::vector<bool> all_alive(const Topology& topology) {
   std::vector<bool> alive(size_t{topology.chips()} * kPorts);
@@ -44,7 +43,7 @@ TEST_CASE("channels of no slice wait for each other in a circle") {
   for (const auto* name :
        {"v5e-4x4", "v5e-4x16", "v5e-8x8", "v4-4x4x4", "v4-4x4x8", "v4-4x4x8_twisted", "v4-2x2x4", "nano-2x2"}) {
     INFO(name);
-    const auto slice = topology(name);
+    const auto slice = test::topology_of(name);
     CHECK(dependency_cycle(slice, nullptr).value_or("none") == "none");
     CHECK(dependency_cycle(slice, nullptr, Datelines::kAhead).has_value() == slice.twisted());
   }
@@ -64,7 +63,7 @@ TEST_CASE("a ring without its dateline has a circle, which is named") {
 
 TEST_CASE("every single dead link leaves a way between all chips, without a circle") {
   for (const auto* name : {"v5e-4x4", "v5e-8x8", "v4-4x4x4", "v4-4x4x8_twisted"}) {
-    const auto slice = topology(name);
+    const auto slice = test::topology_of(name);
     unsigned links = 0;
     for (uint32_t chip = 0; chip < slice.chips(); chip++)
       for (unsigned port = 0; port < kPorts; port += 2) {
@@ -101,7 +100,7 @@ TEST_CASE("what cannot be reached is said, not looked for for ever") {
 }
 
 TEST_CASE("a way in dimension order takes its axes in that order") {
-  const auto slice = topology("v4-4x4x4");
+  const auto slice = test::topology_of("v4-4x4x4");
   for (unsigned order = 0; order < kOrders; order++) {
     auto route = dimension_order(slice, 0, slice.chip({1, 1, 1}), order);
     for (const auto axis : kAxisOrders[order]) {
@@ -113,7 +112,7 @@ TEST_CASE("a way in dimension order takes its axes in that order") {
 }
 
 TEST_CASE("blocks of a pair of chips take all shortest ways alike often, each in all orders of its axes") {
-  const auto slice = topology("v4-4x4x4");
+  const auto slice = test::topology_of("v4-4x4x4");
   const auto opposite_corner = slice.chip({2, 2, 2});
   std::map<std::pair<unsigned, unsigned>, unsigned> times;
   for (uint32_t block = 0; block < 96; block++) {
@@ -134,7 +133,7 @@ TEST_CASE("blocks of a pair of chips take all shortest ways alike often, each in
 }
 
 TEST_CASE("orders that are alike for a way are dealt out by source: all of them, and one for each pair and sequence") {
-  const auto mesh = topology("v5e-8x8");
+  const auto mesh = test::topology_of("v5e-8x8");
   std::set<unsigned> along, across;
   for (uint32_t from = 0; from < 24; from++) {
     along.insert(balanced_route(mesh, from, from + 32, 0).order);
@@ -149,7 +148,7 @@ TEST_CASE("orders that are alike for a way are dealt out by source: all of them,
 
 TEST_CASE("an all-to-all on 8 x 8 keeps the busiest links at work: what waits to turn holds up few sources") {
   constexpr uint64_t kBlock = 4096, kBlocks = 24;
-  Network network(topology("v5e-8x8"), {.framing = false});
+  Network network(test::topology_of("v5e-8x8"), {.framing = false});
   Femtoseconds last = 0;
   network.on_delivery([&](const Message&, Delivery, Femtoseconds now) { last = now; });
   for (uint32_t from = 0; from < 64; from++)
@@ -166,7 +165,7 @@ TEST_CASE("an all-to-all on 8 x 8 keeps the busiest links at work: what waits to
 
 TEST_CASE("shortest ways are different, all as long, and end where they should") {
   for (const auto* name : {"v5e-4x16", "v4-4x4x4", "v4-4x4x8_twisted", "v4-4x8x8_twisted"}) {
-    const auto slice = topology(name);
+    const auto slice = test::topology_of(name);
     for (uint32_t to = 1; to < slice.chips(); to++) {
       std::set<Coordinates> seen;
       for (unsigned way = 0; way < slice.ways(7, to); way++) {

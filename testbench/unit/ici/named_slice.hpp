@@ -1,0 +1,12 @@
+#pragma once
+
+#include <variant>
+
+#include "model/ici/slice.hpp"
+
+namespace weft::ici::test {
+
+/// The topology of a slice by its name, e.g. "v5e-4x4"; of a name that is none the test ends by an exception.
+inline Topology topology_of(const char* slice) { return std::get<Slice>(parse_slice(slice)).topology(); }
+
+}  // namespace weft::ici::test
