@@ -29,6 +29,7 @@ weft_component(core model/core)
 weft_component(golden model/golden)
 
 string(REPLACE - _ model weft_core_${chip}${suffix})
+set_target_properties(${model} PROPERTIES OPTIMIZE_DEPENDENCIES ON)   # it waits for no library that it is linked with: the runtime is not built
 configure_file(model/core/rtl/rtl_core_preset.cpp.in ${CMAKE_BINARY_DIR}/rtl_core_preset.cpp @ONLY)
 configure_file(model/core/rtl/loadable_core.cpp.in ${CMAKE_BINARY_DIR}/loadable_core.cpp @ONLY)
 add_library(loadable_core MODULE ${CMAKE_BINARY_DIR}/rtl_core_preset.cpp ${CMAKE_BINARY_DIR}/loadable_core.cpp $<TARGET_OBJECTS:${model}>)

@@ -65,9 +65,15 @@ Status boot_error(Transport& transport, const weft_parameter_page& page, uint32_
     return failure(WEFT_ERROR_ABI_MISMATCH, "the firmware has ABI {}, this driver {}",
                    version_text(page.answer_version), version_text(kOurVersion));
   }
-  const std::string_view name = spec::error_name(error.value());
+  uint64_t code = error.value();
+  if (code == WEFT_ERROR_OK) {  // it is not the firmware that has ended the boot: the chip has halted it
+    const auto first = read64(transport, WEFT_REG_FIRST_ERROR);
+    if (!first.ok()) return first.status();
+    code = first.value();
+  }
+  const std::string_view name = spec::error_name(static_cast<uint32_t>(code));
   return failure(WEFT_ERROR_BOOT_FAILED, "boot failed with {} after stage {}",
-                 name.empty() ? std::to_string(error.value()) : std::string(name), stage_text(stage));
+                 name.empty() ? std::to_string(code) : std::string(name), stage_text(stage));
 }
 
 /// READY was seen: is it the answer to this boot?

@@ -38,7 +38,7 @@ ImageProcessor::ImageProcessor(Manager& manager, const fw::Image& image, const M
   if (processor_ == nullptr) return;
   bus_.connect(*processor_);
   bus_.on_exception = [this](rv32::Cause cause, uint32_t value) {
-    manager_.firmware_trapped(fmt::format("{} (mtval {:#x})", rv32::cause_name(cause), value));
+    manager_.firmware_trapped([=] { return fmt::format("{} (mtval {:#x})", rv32::cause_name(cause), value); });
   };
 }
 

@@ -92,6 +92,7 @@ void Manager::thread() {
     debt_cycles_ = 0;
     fall_asleep();
     halted_ = failure_reported_ = false;
+    traps_ = 0;
     ailment_ = Ailment::kNone;
     waypoint_ = WEFT_WAYPOINT_RESET;
     watchdog_.restart(cycle());

@@ -49,9 +49,13 @@ class Manager final : public sc_core::sc_module {
   /// Of the processor that runs the image. False and a message in `error`: the file does not open, or there is none.
   [[nodiscard]] bool write_bus_log(const std::string& path, std::string& error);
   /// Called when the image fails, with the reason and a backtrace: an exception, before the firmware's trap handler
-  /// runs; a panic; a halt. Once for each restart, but for exceptions. Empty: not wanted.
+  /// runs; a panic; a halt. Once for each restart, exceptions up to kReportedTraps times. Empty: not wanted.
   void report_failures(std::function<void(const std::string& report)> report) { report_failure_ = std::move(report); }
-  void firmware_trapped(const std::string& what) { report_failure(what); }
+  /// An image without a trap handler traps at its handler's place again, for as long as the watchdog lets it.
+  static constexpr unsigned kReportedTraps = 4;
+  void firmware_trapped(const std::function<std::string()>& what) {
+    if (traps_ < kReportedTraps) traps_++, report_failure(what());
+  }
 
   /// Something happened that ends wait_for_event().
   void wake();
@@ -163,6 +167,7 @@ class Manager final : public sc_core::sc_module {
   std::function<void(const std::string&)> report_failure_;
   std::function<void()> reset_device_;
   bool failure_reported_ = false;  // since the last restart
+  unsigned traps_ = 0;             // reported since the last restart
   const Observation* observation_ = nullptr;
   bool event_pending_ = false;
   bool interrupts_cleared_ = false;  // the firmware wrote INTERRUPT since it last slept

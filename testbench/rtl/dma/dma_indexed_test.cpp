@@ -329,7 +329,7 @@ TEST_CASE("rows of 512 bytes and more move at the memory's rate") {
   const double memory = static_cast<double>(kChip.hbm_bytes_per_second) / static_cast<double>(kChip.clock_hz);
   for (const uint32_t bytes : {64u, 128u, 256u, 512u, 1024u, 2048u, 4096u})
     for (const unsigned latency : {20u, 600u}) {
-      const unsigned count = std::max(64u, 1u << 17 >> std::bit_width(bytes)), commands = 40;
+      const unsigned count = std::max(64u, 1u << 17 >> std::bit_width(bytes)), commands = 12;
       std::mt19937 random(bytes);
       DmaBench bench({.latency_cycles = latency, .bytes_per_cycle = memory}, 1, model);
       auto& hbm = bench.memory.space(WEFT_ADDRESS_SPACE_HBM);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <random>
 
+#include "model/chip/manager.hpp"
 #include "model/ibex/ibex.hpp"
 #include "testbench/unit/chip/image_crc.hpp"
 #include "testbench/unit/chip/image_host.hpp"
@@ -119,6 +120,22 @@ TEST_CASE("a broken function of the image fails the device by name, and a reset 
   CHECK(told == "named, and reset");
 }
 
+TEST_CASE("an image without an instruction, which traps for ever, is reported a few times and halted") {
+  fw::Image image = *fw::embedded_image();
+  const std::vector<std::byte> rom(256);
+  image.rom = rom;
+  image.crc = test::image_crc(rom);
+  const std::string told = test::in_own_process([&] {
+    test::ImageHost host(&image, "nano", 1);
+    if (!host.error.empty()) return host.error;
+    host.boot();
+    if (state_of(host) != "failed DEVICE_HUNG") return state_of(host);
+    if (host.traps.size() != chip::Manager::kReportedTraps) return fmt::format("{} reports", host.traps.size());
+    return host.traps.back().substr(0, std::strlen("illegal instruction (mtval 0x0) in cycle "));
+  });
+  CHECK(told == "illegal instruction (mtval 0x0) in cycle ");
+}
+
 TEST_CASE("the image with bits flipped never ends the simulator, and a device that fails tells where it stood") {
   const uint64_t seed = GENERATE(range<uint64_t>(1, 25));
   const bool on_ibex = seed % 4 == 0 && ibex::is_built();
@@ -153,6 +170,7 @@ TEST_CASE("the image with bits flipped never ends the simulator, and a device th
             return text;
         }
       }
+      if (host.traps.size() > chip::Manager::kReportedTraps + 1) return fmt::format("{} reports", host.traps.size());
       host.traps.clear();
       test::write_register(host.function(), WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY);
       host.simulation->run_until_idle();
