@@ -49,6 +49,12 @@ class Program:
         return " ".join([self.name] + [a for a in self.arguments if a != "-a" and not a.startswith("~")])
 
 
+def has_test_cases(target: dict, names: set[str]) -> bool:
+    """Whether an executable of CMake's file API, with the names of all targets that it reaches, is a Catch2 program: its main() is the package's or of the build."""
+    linked = (fragment["fragment"] for fragment in target.get("link", {}).get("commandFragments", []))
+    return "weft_catch_main" in names or any("Catch2WithMain" in fragment for fragment in linked)
+
+
 class Build:
     """The CMake build of the mutated tree, beside the tree itself."""
 
@@ -78,7 +84,7 @@ class Build:
             names = {targets[i]["name"] for i in reached}
             models = [targets[i] for i in reached if targets[i].get("folder", {}).get("name", "").startswith("rtl/")]
             chips = {m["folder"]["name"].removeprefix("rtl/") for m in models if m["type"] == "UTILITY"}
-            if not chips or not chips <= CHIPS or (bench and "weft_catch_main" not in names):
+            if not chips or not chips <= CHIPS or (bench and not has_test_cases(target, names)):
                 continue
             files = set().union(*(self.sources(m["name"].removesuffix("_verilate")) for m in models
                                   if m["type"] == "UTILITY"))
