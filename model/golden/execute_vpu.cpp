@@ -187,7 +187,7 @@ void join_rows(BinaryFunction join, const Lanes& a, Lanes& d, size_t count) {
 std::optional<Fault> execute_elementwise(CoreState& core, const spec::Command& command, MemoryAccess&) {
   const auto c = spec::decode_vpu(command);
   Rows rows(core, c);
-  auto op = static_cast<weft_vpu_op>(c.op == WEFT_VPU_OP_UPPER ? WEFT_VPU_OP_NONE : c.op);
+  auto op = c.op == WEFT_VPU_OP_UPPER ? WEFT_VPU_OP_NONE : static_cast<weft_vpu_op>(c.op);
   if (c.header.opcode == WEFT_OPCODE_EPILOGUE && c.b_mode != WEFT_VPU_B_MODE_NONE) op = WEFT_VPU_OP_ADD;
   const bool packs = c.header.opcode == WEFT_OPCODE_CAST && c.b_mode == WEFT_VPU_B_MODE_TENSOR;
   const bool residual = c.b_mode == WEFT_VPU_B_MODE_RESIDUAL;

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Runs the formal proofs of proofs.toml, and shows that each of them can fail.
 
 usage: prove.py [--build FOLDER] [--only NAME ...] [--mutants all|first|none] [--no-proof] [--json FILE] [--junit FILE] [--jobs N] [--keep FOLDER]

@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """Tests of prove.py: that a proof which says nothing, or something false, is told from one that holds."""
 import json
 import os

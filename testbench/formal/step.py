@@ -1,8 +1,9 @@
 """The step of an induction. failing(): all assertions in one question, with all that may be assumed. holds(): one assertion at a time, each with
 as few assumptions as it needs. Those that were shown before may be assumed of the same cycle too, so an assertion about half of a
 computation helps the one about its end. A solver may end each of these questions in a second where it does not end the one."""
-import bisect
 from functools import cached_property
+
+import numpy as np
 
 _DIGITS = bytes([48, 49]) + bytes(254)  # from 0 and 1 to the characters
 
@@ -83,45 +84,61 @@ class Step:
         self.cones.append(cone)
         self.hypotheses.append(failure ^ 1)
 
+    @cached_property
+    def sides(self):
+        """The two literals of each gate, as arrays."""
+        return np.array(self.gates, dtype=np.int64).reshape(-1, 2).T
+
+    @cached_property
+    def levels(self):
+        """Gates that depend on no other of the same level: their variables, and of each side the variable and whether it is inverted."""
+        level = [0] * (self.inputs + 1)
+        for a, b in self.gates:
+            level.append(1 + max(level[a >> 1], level[b >> 1]))
+        of_gate = np.array(level[self.inputs + 1:])
+        order = np.argsort(of_gate, kind="stable")
+        a, b = self.sides
+        return [(gates + self.inputs + 1, a[gates] >> 1, (a[gates] & 1).astype(np.uint8), b[gates] >> 1, (b[gates] & 1).astype(np.uint8))
+                for gates in np.split(order, np.flatnonzero(np.diff(of_gate[order])) + 1) if gates.size]
+
     def question(self, literals, cone):
         """(bytes in AIGER, its inputs): one output, 1 if all of these are, which depend on the variables of `cone`."""
-        used = [variable for variable, bit in enumerate(bin(cone)[:1:-1]) if bit == "1"]
-        new = [0] * (self.inputs + len(self.gates) + 1)
-        for number, variable in enumerate(used, 1):
-            new[variable] = 2 * number
-        inputs = used[:bisect.bisect_right(used, self.inputs)]
-        coded = bytearray()
-
-        def code(distance):
-            while distance > 127:
-                coded.append(distance & 127 | 128)
-                distance >>= 7
-            coded.append(distance)
-
-        own = 2 * len(inputs)
-        for variable in used[len(inputs):]:  # a is above b, here too: the new numbers are in the order of the old ones
-            own += 2
-            a, b = self.gates[variable - self.inputs - 1]
-            a = new[a >> 1] | (a & 1)
-            code(own - a)
-            code(a - (new[b >> 1] | (b & 1)))
-        output = 1
+        variables = self.inputs + len(self.gates) + 1
+        bits = np.frombuffer(cone.to_bytes(variables // 8 + 1, "little"), dtype=np.uint8)
+        used = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
+        new = np.zeros(variables, dtype=np.int64)
+        new[used] = 2 * np.arange(1, used.size + 1)
+        inputs = used[:np.searchsorted(used, self.inputs, side="right")].tolist()
+        gates = used[len(inputs):]
+        a, b = (new[side >> 1] | (side & 1) for side in self.sides[:, gates - self.inputs - 1])
+        # a is above b, here too: the new numbers are in the order of the old ones
+        distances = np.stack([new[gates] - a, a - b], axis=1).ravel().tolist()
+        output, own = 1, 2 * used.size
         for literal in literals:
             own += 2
-            a, b = new[literal >> 1] | (literal & 1), output
-            code(own - max(a, b))
-            code(abs(a - b))
+            a, b = int(new[literal >> 1]) | (literal & 1), output
+            distances += [own - max(a, b), abs(a - b)]
             output = own
-        return b"aig %d %d 0 1 %d\n%d\n" % (own // 2, len(inputs), own // 2 - len(inputs), output) + coded, inputs
+        return b"aig %d %d 0 1 %d\n%d\n" % (own // 2, len(inputs), own // 2 - len(inputs), output) + _coded(np.array(distances)), inputs
 
     def values(self, ones):
         """Of all variables, if these inputs are 1 and all others 0."""
-        values = [0] * (self.inputs + 1)
-        for variable in ones:
-            values[variable] = 1
-        for a, b in self.gates:
-            values.append((values[a >> 1] ^ (a & 1)) & (values[b >> 1] ^ (b & 1)))
-        return values
+        values = np.zeros(self.inputs + len(self.gates) + 1, dtype=np.uint8)
+        values[list(ones)] = 1
+        for gates, a, a_inverted, b, b_inverted in self.levels:
+            values[gates] = (values[a] ^ a_inverted) & (values[b] ^ b_inverted)
+        return values.tolist()
+
+
+def _coded(numbers):
+    """Each number in groups of seven bits, the lowest first, all but its last with the eighth bit set: as AIGER has them."""
+    groups = 1 + sum((numbers >> shift != 0).astype(np.int64) for shift in range(7, 63, 7))
+    ends = np.cumsum(groups)
+    coded = np.zeros(int(ends[-1]) if ends.size else 0, dtype=np.uint8)
+    for group in range(int(groups.max(initial=0))):
+        has = groups > group
+        coded[(ends - groups)[has] + group] = numbers[has] >> 7 * group & 127 | np.where(groups[has] > group + 1, 128, 0)
+    return coded.tobytes()
 
 
 def failing(step, solve):
