@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -58,6 +59,21 @@ Result<Progress> read_progress(Transport& transport) {
   return Progress{state.value(), stage.value()};
 }
 
+/// That of BOOT_ERROR, or what the chip says itself if it is not the firmware that has ended the boot. Any name, or the
+/// number.
+Result<std::string> error_text(Transport& transport) {
+  const auto error = read32(transport, WEFT_REG_BOOT_ERROR);
+  if (!error.ok()) return error.status();
+  uint64_t code = error.value();
+  if (code == WEFT_ERROR_OK) {
+    const auto first = read64(transport, WEFT_REG_FIRST_ERROR);
+    if (!first.ok()) return first.status();
+    code = first.value();
+  }
+  const std::string_view name = spec::error_name(static_cast<uint32_t>(code));
+  return name.empty() ? std::to_string(code) : std::string(name);
+}
+
 Status boot_error(Transport& transport, const weft_parameter_page& page, uint32_t stage) {
   const auto error = read32(transport, WEFT_REG_BOOT_ERROR);
   if (!error.ok()) return error.status();
@@ -65,15 +81,9 @@ Status boot_error(Transport& transport, const weft_parameter_page& page, uint32_
     return failure(WEFT_ERROR_ABI_MISMATCH, "the firmware has ABI {}, this driver {}",
                    version_text(page.answer_version), version_text(kOurVersion));
   }
-  uint64_t code = error.value();
-  if (code == WEFT_ERROR_OK) {  // it is not the firmware that has ended the boot: the chip has halted it
-    const auto first = read64(transport, WEFT_REG_FIRST_ERROR);
-    if (!first.ok()) return first.status();
-    code = first.value();
-  }
-  const std::string_view name = spec::error_name(static_cast<uint32_t>(code));
-  return failure(WEFT_ERROR_BOOT_FAILED, "boot failed with {} after stage {}",
-                 name.empty() ? std::to_string(code) : std::string(name), stage_text(stage));
+  const auto text = error_text(transport);
+  if (!text.ok()) return text.status();
+  return failure(WEFT_ERROR_BOOT_FAILED, "boot failed with {} after stage {}", text.value(), stage_text(stage));
 }
 
 /// READY was seen: is it the answer to this boot?
@@ -165,12 +175,24 @@ Result<uint32_t> reset_device(Transport& transport, const BootLimits& limits) {
   if (!before.ok()) return before.status();
   if (Status s = write32(transport, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY); !s.ok()) return s;
   const auto start = Clock::now();
+  std::optional<Clock::time_point> failed_since;
   for (Backoff backoff;; backoff.pause()) {
     const auto generation = read32(transport, WEFT_REG_RESET_GENERATION);
     if (!generation.ok()) return generation.status();
-    const auto ready = waits_for_boot(transport);
-    if (!ready.ok()) return ready.status();
-    if (generation.value() != before.value() && ready.value()) {
+    const auto progress = read_progress(transport);
+    if (!progress.ok()) return progress.status();
+    const auto [state, stage] = progress.value();
+    if (generation.value() == before.value() || state != WEFT_DEVICE_STATE_FAILED) {
+      failed_since.reset();
+    } else if (!failed_since) {
+      failed_since = Clock::now();
+    } else if (Clock::now() > *failed_since + limits.failed) {
+      const auto text = error_text(transport);
+      if (!text.ok()) return text.status();
+      return failure(WEFT_ERROR_BOOT_FAILED, "the device has failed with {} after its reset, stage {}", text.value(),
+                     stage_text(stage));
+    }
+    if (generation.value() != before.value() && state == WEFT_DEVICE_STATE_PRESENT) {
       // Firmware that does not take the reset is started anew by the chip, which counts one more: maybe just now.
       const auto still = read32(transport, WEFT_REG_RESET_GENERATION);
       if (!still.ok() || still.value() == generation.value()) return still;

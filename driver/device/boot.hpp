@@ -21,6 +21,9 @@ struct ControlMemory {
 struct BootLimits {
   std::chrono::milliseconds stage{10000};  ///< from one boot stage to the next
   std::chrono::milliseconds reset{10000};
+  /// How long a device says FAILED after it took a reset until it is believed: an old failure may arrive beside the
+  /// reset, and the chip resets itself then.
+  std::chrono::milliseconds failed{1000};
 };
 
 /// What the registers say of a device that is there.
@@ -44,7 +47,7 @@ Result<bool> waits_for_boot(Transport& transport);
 Status boot_device(Transport& transport, const HostMemory& control, const Queue& admin, const BootLimits& limits);
 
 /// Resets through RESET_CONTROL and waits until the device can boot. Returns the new generation. Also reads it when the
-/// device does not come back: BOOT_FAILED.
+/// device does not come back: BOOT_FAILED, with its first error if it has failed again before anybody started it.
 Result<uint32_t> reset_device(Transport& transport, const BootLimits& limits);
 
 }  // namespace weft::driver

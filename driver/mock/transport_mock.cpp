@@ -188,6 +188,8 @@ uint64_t MockTransport::read_register(uint64_t offset) const {
       return faults_.beats ? ++heartbeat_ : heartbeat_;
     case WEFT_REG_FIRMWARE_STATUS:
       return faults_.firmware_status;
+    case WEFT_REG_FIRST_ERROR:
+      return faults_.fails_after_reset ? WEFT_ERROR_DEVICE_HUNG : WEFT_ERROR_OK;
     case WEFT_REG_CYCLES:
       return cycle_;
     case WEFT_REG_RESET_GENERATION:
@@ -251,7 +253,7 @@ void MockTransport::raise(uint32_t vector) {
 
 void MockTransport::power_up(uint32_t generation) {
   generation_ = generation;
-  state_ = WEFT_DEVICE_STATE_PRESENT;
+  state_ = faults_.fails_after_reset ? WEFT_DEVICE_STATE_FAILED : WEFT_DEVICE_STATE_PRESENT;
   stage_ = WEFT_BOOT_STAGE_ROM;
   boot_error_ = 0;
   nonce_ = page_ = fault_iova_ = log_iova_ = fault_records_ = 0;

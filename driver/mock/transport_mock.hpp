@@ -26,6 +26,7 @@ struct MockFaults {
   bool stale_ready = false;            ///< READY of another boot
   bool ignore_reset = false;
   bool reset_twice = false;          ///< the chip resets itself too, after a look at the generation
+  bool fails_after_reset = false;    ///< before anybody boots it
   bool keeps_maps = false;           ///< refuses to unmap
   bool silent = false;               ///< admin commands are taken and not run
   bool beats = false;                ///< the heartbeat moves with each look at it

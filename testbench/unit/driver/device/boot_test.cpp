@@ -131,6 +131,22 @@ TEST_CASE("a reset that fails leaves the device failed, and another may help") {
   CHECK(opened.value()->create_queue({2, 2}).ok());
 }
 
+TEST_CASE("a device that fails again behind its reset is told with its error, and long before the reset's own limit") {
+  auto transport = std::make_unique<MockTransport>(nano());
+  MockTransport& mock = *transport;
+  BootLimits limits;
+  limits.failed = std::chrono::milliseconds(20);
+  const auto opened = Device::open(std::move(transport), limits);
+  REQUIRE(opened.ok());
+  mock.configure([](MockFaults& f) { f.fails_after_reset = true; });
+  const Status failed = opened.value()->reset();
+  CHECK(failed.code() == WEFT_ERROR_BOOT_FAILED);
+  CHECK_THAT(failed.message(), Contains("failed with DEVICE_HUNG after its reset") && Contains("rom"));
+  mock.configure([](MockFaults& f) { f.fails_after_reset = false; });
+  CHECK(opened.value()->reset().ok());
+  CHECK(opened.value()->create_queue({2, 2}).ok());
+}
+
 TEST_CASE("a reset during which the chip resets itself too ends with the generation of the last") {
   auto transport = std::make_unique<MockTransport>(nano());
   MockTransport& mock = *transport;
