@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstring>
-#include <optional>
 #include <random>
 #include <thread>
 
@@ -175,29 +174,24 @@ Result<uint32_t> reset_device(Transport& transport, const BootLimits& limits) {
   if (!before.ok()) return before.status();
   if (Status s = write32(transport, WEFT_REG_RESET_CONTROL, WEFT_RESET_KEY); !s.ok()) return s;
   const auto start = Clock::now();
-  std::optional<Clock::time_point> failed_since;
   for (Backoff backoff;; backoff.pause()) {
     const auto generation = read32(transport, WEFT_REG_RESET_GENERATION);
     if (!generation.ok()) return generation.status();
     const auto progress = read_progress(transport);
     if (!progress.ok()) return progress.status();
     const auto [state, stage] = progress.value();
-    if (generation.value() == before.value() || state != WEFT_DEVICE_STATE_FAILED) {
-      failed_since.reset();
-    } else if (!failed_since) {
-      failed_since = Clock::now();
-    } else if (Clock::now() > *failed_since + limits.failed) {
-      const auto text = error_text(transport);
-      if (!text.ok()) return text.status();
-      return failure(WEFT_ERROR_BOOT_FAILED, "the device has failed with {} after its reset, stage {}", text.value(),
-                     stage_text(stage));
-    }
     if (generation.value() != before.value() && state == WEFT_DEVICE_STATE_PRESENT) {
       // Firmware that does not take the reset is started anew by the chip, which counts one more: maybe just now.
       const auto still = read32(transport, WEFT_REG_RESET_GENERATION);
       if (!still.ok() || still.value() == generation.value()) return still;
     }
     if (Clock::now() > start + limits.reset) {
+      if (generation.value() != before.value() && state == WEFT_DEVICE_STATE_FAILED) {
+        const auto text = error_text(transport);
+        if (!text.ok()) return text.status();
+        return failure(WEFT_ERROR_BOOT_FAILED, "the device has failed with {} after its reset, stage {}", text.value(),
+                       stage_text(stage));
+      }
       return failure(WEFT_ERROR_BOOT_FAILED, "the reset has not ended after {} ms: generation {} (before {})",
                      limits.reset.count(), generation.value(), before.value());
     }

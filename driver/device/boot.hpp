@@ -21,9 +21,6 @@ struct ControlMemory {
 struct BootLimits {
   std::chrono::milliseconds stage{10000};  ///< from one boot stage to the next
   std::chrono::milliseconds reset{10000};
-  /// How long a device says FAILED after it took a reset until it is believed: an old failure may arrive beside the
-  /// reset, and the chip resets itself then.
-  std::chrono::milliseconds failed{1000};
 };
 
 /// What the registers say of a device that is there.

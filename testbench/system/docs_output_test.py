@@ -21,6 +21,7 @@ from transcripts import difference, read_page, replace_outputs, updated  # noqa:
 from weft_command import BUILD, SOURCE  # noqa: E402
 
 PATIENCE_S = 600
+KEPT_LINES = 60  # of a command that should have succeeded
 SHOWN_FOLDER = "/tmp/weft"  # of sockets in the pages; each page gets one of its own
 SHOWN_HOME = "/home/me/weft"  # of the checkout
 MARK = "<<<end of command>>>"
@@ -88,7 +89,7 @@ def check(page, slow, update):
             for step in read.steps:
                 code, lines = shell.run(step.command)
                 if step.shown is None:
-                    wrong = f"exit code {code}: " + " / ".join(lines[-3:]) if code else None
+                    wrong = "\n    ".join([f"exit code {code}, its last lines:", *lines[-KEPT_LINES:]]) if code else None
                 else:
                     wrong = difference(step.shown, lines, step.live)
                     if wrong:
