@@ -15,6 +15,22 @@ Status open_status(MockFaults faults) {
   return Device::open(std::make_unique<MockTransport>(nano(), faults), limits).status();
 }
 
+/// A device on a mock whose faults the test sets later, with limits that a test can wait for.
+struct Impatient {
+  MockTransport* mock = nullptr;
+  std::shared_ptr<Device> device;
+
+  Impatient() {
+    auto transport = std::make_unique<MockTransport>(nano());
+    mock = transport.get();
+    BootLimits limits;
+    limits.stage = limits.reset = std::chrono::milliseconds(50);
+    auto opened = Device::open(std::move(transport), limits);
+    REQUIRE(opened.ok());
+    device = std::move(opened.value());
+  }
+};
+
 }  // namespace
 
 TEST_CASE("a boot that is stuck names its stage") {
@@ -116,35 +132,25 @@ TEST_CASE("a reset ends what is in flight, drops queues and programs, keeps buff
 }
 
 TEST_CASE("a reset that fails leaves the device failed, and another may help") {
-  auto transport = std::make_unique<MockTransport>(nano());
-  MockTransport& mock = *transport;
-  BootLimits limits;
-  limits.stage = limits.reset = std::chrono::milliseconds(50);
-  const auto opened = Device::open(std::move(transport), limits);
-  REQUIRE(opened.ok());
-  mock.configure([](MockFaults& f) { f.ignore_reset = true; });
-  CHECK(opened.value()->reset().code() == WEFT_ERROR_BOOT_FAILED);
-  CHECK(opened.value()->check().code() == WEFT_ERROR_BOOT_FAILED);
-  CHECK(opened.value()->create_queue({2, 2}).status().code() == WEFT_ERROR_BOOT_FAILED);
-  mock.configure([](MockFaults& f) { f.ignore_reset = false; });
-  CHECK(opened.value()->reset().ok());
-  CHECK(opened.value()->create_queue({2, 2}).ok());
+  Impatient impatient;
+  impatient.mock->configure([](MockFaults& f) { f.ignore_reset = true; });
+  CHECK(impatient.device->reset().code() == WEFT_ERROR_BOOT_FAILED);
+  CHECK(impatient.device->check().code() == WEFT_ERROR_BOOT_FAILED);
+  CHECK(impatient.device->create_queue({2, 2}).status().code() == WEFT_ERROR_BOOT_FAILED);
+  impatient.mock->configure([](MockFaults& f) { f.ignore_reset = false; });
+  CHECK(impatient.device->reset().ok());
+  CHECK(impatient.device->create_queue({2, 2}).ok());
 }
 
 TEST_CASE("a device that fails again behind its reset is told with its error") {
-  auto transport = std::make_unique<MockTransport>(nano());
-  MockTransport& mock = *transport;
-  BootLimits limits;
-  limits.stage = limits.reset = std::chrono::milliseconds(50);
-  const auto opened = Device::open(std::move(transport), limits);
-  REQUIRE(opened.ok());
-  mock.configure([](MockFaults& f) { f.fails_after_reset = true; });
-  const Status failed = opened.value()->reset();
+  Impatient impatient;
+  impatient.mock->configure([](MockFaults& f) { f.fails_after_reset = true; });
+  const Status failed = impatient.device->reset();
   CHECK(failed.code() == WEFT_ERROR_BOOT_FAILED);
   CHECK_THAT(failed.message(), Contains("failed with DEVICE_HUNG after its reset") && Contains("rom"));
-  mock.configure([](MockFaults& f) { f.fails_after_reset = false; });
-  CHECK(opened.value()->reset().ok());
-  CHECK(opened.value()->create_queue({2, 2}).ok());
+  impatient.mock->configure([](MockFaults& f) { f.fails_after_reset = false; });
+  CHECK(impatient.device->reset().ok());
+  CHECK(impatient.device->create_queue({2, 2}).ok());
 }
 
 TEST_CASE("a reset during which the chip resets itself too ends with the generation of the last") {
