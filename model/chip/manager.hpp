@@ -54,7 +54,9 @@ class Manager final : public sc_core::sc_module {
   /// An image without a trap handler traps at its handler's place again, for as long as the watchdog lets it.
   static constexpr unsigned kReportedTraps = 4;
   void firmware_trapped(const std::function<std::string()>& what) {
-    if (traps_ < kReportedTraps) traps_++, report_failure(what());
+    if (traps_ == kReportedTraps) return;
+    traps_++;
+    report_failure(what());
   }
 
   /// Something happened that ends wait_for_event().
