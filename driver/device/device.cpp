@@ -139,6 +139,12 @@ Status Device::check() const {
   return reason_;
 }
 
+/// A reset or a close is under way: it ends every command and every wait.
+bool Device::ends_everything() const {
+  const std::lock_guard lock(state_mutex_);
+  return closing_ || state_ == State::kResetting;
+}
+
 /// Ids of `generation` are those of the device.
 Status Device::check_generation(uint32_t generation) const {
   if (generation == this->generation()) return {};
@@ -237,7 +243,7 @@ Status Device::begin_close(bool& drain_first) {
   }
   const std::shared_lock lock(queues_mutex_);
   for (const auto& queue : queues_) {
-    if (queue != nullptr) queue->stop(closed);
+    if (queue != nullptr) queue->retire(closed);
   }
   return {};
 }

@@ -240,6 +240,7 @@ class Device final : public CompletionSource, public std::enable_shared_from_thi
   void fail_device(const Status& why);
   std::shared_ptr<const Program> find_program(uint64_t id);
   Status check_generation(uint32_t generation) const;
+  bool ends_everything() const;
   class QueueId;
   Result<uint32_t> reserve_queue_id();
   void remove_queue(uint32_t id);

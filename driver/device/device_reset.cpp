@@ -253,8 +253,8 @@ Status Device::reset_steps(const std::optional<StatePage>& page, ResetClock& clo
     const std::shared_lock lock(queues_mutex_);
     for (const auto& queue : queues_) {
       if (queue != nullptr)
-        queue->stop(failure(WEFT_ERROR_INVALID_STATE, "queue {} went with the reset of generation {}", queue->id(),
-                            generation_.load()));
+        queue->retire(failure(WEFT_ERROR_INVALID_STATE, "queue {} went with the reset of generation {}", queue->id(),
+                              generation_.load()));
     }
   }
   clock.done(WEFT_RESET_STEP_STOP_DOORBELLS);

@@ -196,6 +196,7 @@ void Device::send_owed() {
 }
 
 Hope Device::hope_of(const Event& event) {
+  if (ends_everything()) return Hope::kAbort;
   Attainable values;
   const std::shared_lock lock(queues_mutex_);
   for (bool more = true; more;) {

@@ -14,6 +14,7 @@ enum class Hope {
   kNoSemaphore,  ///< no semaphore is in its way: the device has forgotten it
   kNobody,       ///< a semaphore that nobody can signal
   kSignal,       ///< semaphores that the host, or commands that are as hopeful, can still signal
+  kAbort,        ///< a reset or a close of the device is under way, and ends it
 };
 
 /// Values that commands in flight can still give to semaphores whose handles the host has released. It grows until no

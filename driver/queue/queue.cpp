@@ -320,6 +320,12 @@ void Queue::stop(const Status& why) {
   if (stopped_.ok()) stopped_ = why;
 }
 
+void Queue::retire(const Status& why) {
+  stop(why);
+  const std::lock_guard lock(mutex_);
+  stopped_ = why;
+}
+
 Status Queue::refusal() const {
   const std::lock_guard lock(mutex_);
   return refusal_locked();

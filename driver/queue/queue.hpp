@@ -120,8 +120,11 @@ class Queue {
   /// CREATE_QUEUE has completed: commands are taken.
   void created();
 
-  /// Refuses submissions with `why` from now on. Commands in flight stay in flight.
+  /// Refuses submissions with `why` from now on, with what has stopped it before if it is halted. Commands in flight
+  /// stay in flight.
   void stop(const Status& why);
+  /// As stop(), for a queue that goes with its device: why it was halted counts no more.
+  void retire(const Status& why);
 
   /// Why commands are refused, with the queue's state. Never OK.
   Status refusal() const;

@@ -231,7 +231,7 @@ void Waits::device_is_idle(Wait& wait, uint64_t cycle, uint64_t signals) {
   }
   // Handles and mirrors first: who gives up a handle after a signal has counted the signal before.
   const Hope hope = source_.hope_of(*wait.event);
-  if (hope != Hope::kSignal) {
+  if (hope == Hope::kNoSemaphore || hope == Hope::kNobody) {
     if (signals_begun_.load() == signals) wait.verdict = Verdict::kIdle;
     return;
   }

@@ -90,8 +90,6 @@ bool may_time_out(bool stalls, const weft_wait_options& options, int64_t took_ms
 
 bool may_time_out(const Event& event, const weft_wait_options& options, int64_t took_ms) {
   if (event.queue == nullptr) return true;  // "a wait for it ends with TIMEOUT_WAIT once the device has nothing to do"
-  // A close refuses the promised signal. Its thread then releases the handle, and after that no thread can signal.
-  if (event.queue->stalls && closes(*event.device)) return true;
   return may_time_out(event.queue->stalls, options, took_ms);
 }
 

@@ -110,6 +110,33 @@ TEST_CASE("a wait of the host that meets a reset ends, and no other wait with it
   for (weft_semaphore* s : {old, heir}) weft_semaphore_release(s);
 }
 
+TEST_CASE("a wait that meets a reset ends with it, although nobody could signal any more") {
+  HookedDevice device;
+  weft_queue* queue = nullptr;
+  const weft_queue_options options = WEFT_INIT(weft_queue_options);
+  REQUIRE_OK(weft_queue_create(&device.handle, &options, &queue));
+  weft_semaphore* s = semaphore(&device.handle);
+  weft_event* event = nullptr;
+  REQUIRE_OK(weft_wait(queue, s, 1, nullptr, &event));
+  // Before the reset reaches the device the caller finds it being reset, gives up, and another one begins to wait.
+  weft_status signalled = WEFT_ERROR_OK, waited = WEFT_ERROR_OK;
+  std::thread waiter;
+  device.mock->set_write_hook([&](Region region, uint64_t offset, uint64_t) {
+    if (region != Region::kRegisters || offset != WEFT_REG_RESET_CONTROL || waiter.joinable()) return;
+    signalled = weft_semaphore_signal(s, 1);
+    weft_semaphore_release(s);
+    waiter = std::thread([&] { waited = weft_event_wait(event, nullptr); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // the device has said by then that it is idle
+  });
+  REQUIRE_OK(weft_device_reset(&device.handle));
+  device.mock->set_write_hook({});
+  waiter.join();
+  CHECK(signalled == WEFT_ERROR_INVALID_STATE);
+  CHECK(waited == WEFT_ERROR_ABORTED_BY_RESET);
+  weft_event_release(event);
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
 TEST_CASE("a device that this process resets while another thread looks at it has not been reset by somebody else") {
   HookedDevice device;
   std::atomic<bool> once{false};

@@ -217,6 +217,29 @@ TEST_CASE("a device reset counts up the generation, and old handles say what the
   REQUIRE_OK(weft_queue_release(queue));
 }
 
+TEST_CASE("a queue that was halted and has gone with a reset or a close is gone, and no longer halted") {
+  const bool closes = GENERATE(false, true);
+  CAPTURE(closes);
+  MockDevice device;
+  weft_queue* queue = device.queue(8);
+  pause(device, true);
+  weft_event* event = nop(queue);
+  device.mock().halt_queue(queue->queue->id(), 777);
+  CHECK(weft_event_wait(event, nullptr) == WEFT_ERROR_BAD_DOORBELL);
+  CHECK(weft_nop(queue, nullptr, nullptr) == WEFT_ERROR_BAD_DOORBELL);
+  pause(device, false);
+  if (closes) {
+    device.close();
+  } else {
+    (void)report_of(device.handle(), nullptr, WEFT_RESET_LEVEL_DEVICE);
+  }
+  CHECK(weft_nop(queue, nullptr, nullptr) == WEFT_ERROR_INVALID_STATE);
+  CHECK_THAT(last_message(), Contains(closes ? "closed" : "is deleted: queue 1 went with the reset of generation 0"));
+  CHECK(query(event).status == WEFT_ERROR_BAD_DOORBELL);  // what had ended stays as it ended
+  weft_event_release(event);
+  REQUIRE_OK(weft_queue_release(queue));
+}
+
 TEST_CASE("resets at the same time happen one after the other, and every command ends once") {
   MockDevice device;
   weft_queue* queue = device.queue(64);
