@@ -4,6 +4,7 @@ import re
 
 import aiger
 import step
+from abc_session import Session
 from model import CannotRun
 
 
@@ -84,10 +85,16 @@ class Abc:
         if name not in STEP_SOLVERS:
             raise CannotRun(f"step_solver {name}: one of {', '.join(STEP_SOLVERS)}")
         unrolled = step.Step(aiger.read((folder / "asserts.aig").read_bytes()), depth)
+        with Session(folder, clock) as session:
+            return self._step_fails(folder, unrolled, split, name, session)
+
+    def _step_fails(self, folder, unrolled, split, name, session):
+        """As stepped()."""
+        depth = unrolled.depth
 
         def solve(made):
             (folder / "step.aig").write_bytes(made)
-            log = self.ask(folder, "step", f"{STEP_SOLVERS[name]}; write_cex step.cex", clock)
+            log = session.ask(f"read_aiger step.aig; fold; strash; {STEP_SOLVERS[name]}; write_cex step.cex")
             answer = re.search(r"^(UN)?SATISFIABLE", log, flags=re.M)
             if not answer:
                 raise CannotRun(f"abc {STEP_SOLVERS[name]}: {log.strip().splitlines()[-1] if log.strip() else 'no answer'}")

@@ -52,6 +52,13 @@ class CannotRun(Exception):
     """The proof says nothing: bad table, unreadable source, a tool that is missing, a solver that gave up."""
 
 
+def confined(command, limit):
+    """Nothing of it outlives the runner, however that ends; `limit` seconds of processor time, so that a busy machine changes no verdict."""
+    if shutil.which(command[0]) is None:
+        raise CannotRun(f"no program {command[0]}: scripts/packages installs it")
+    return ["prlimit", f"--cpu={limit}", "setpriv", "--pdeathsig", "KILL", *command]
+
+
 class Clock:
     """Runs tools, and adds up the seconds that they took."""
 
@@ -60,10 +67,7 @@ class Clock:
 
     def run(self, command, folder):
         """Returns exit code and output."""
-        if shutil.which(command[0]) is None:
-            raise CannotRun(f"no program {command[0]}: scripts/packages installs it")
-        # nothing of it outlives the runner, however that ends; processor time, so that a busy machine changes no verdict
-        command = ["prlimit", f"--cpu={self.limit}", "setpriv", "--pdeathsig", "KILL", *command]
+        command = confined(command, self.limit)
         started = time.monotonic()
         done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         self.seconds += time.monotonic() - started

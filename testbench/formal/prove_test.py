@@ -2,6 +2,7 @@
 """Tests of prove.py: that a proof which says nothing, or something false, is told from one that holds."""
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,8 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import abc_session  # noqa: E402
+import model  # noqa: E402
 import yosys_slang  # noqa: E402
 
 PROVE = Path(__file__).resolve().parent / "prove.py"
@@ -180,6 +183,25 @@ mutants = [{{ file = "{folder}/block.sv", find = "4'd1", replace = "4'd1" }}]
             self.assertNotEqual(code, 0, table)
             self.assertIn("prove.py: ", text, table)
             self.assertNotIn("Traceback", text, table)
+
+
+class Session(unittest.TestCase):
+    def test_it_answers_one_question_after_another_and_says_when_it_has_ended(self):
+        with tempfile.TemporaryDirectory() as folder, abc_session.Session(folder, model.Clock(60)) as session:
+            for word in ("one", "two"):
+                self.assertIn(f"\n{word}", session.ask(f"echo {word}"))
+            self.assertIn("Cannot open input file", session.ask("read_aiger nothing.aig"))
+            self.assertIn("\nthree", session.ask("echo three"))
+            self.assertGreater(session.clock.seconds, 0)
+            for _ in range(2):
+                with self.assertRaisesRegex(model.CannotRun, "^abc ended with 0"):
+                    session.ask("quit")
+
+    def test_the_limit_of_processor_time_is_named(self):
+        with tempfile.TemporaryDirectory() as folder, abc_session.Session(folder, model.Clock(60)) as session:
+            session.process.send_signal(signal.SIGXCPU)
+            with self.assertRaisesRegex(model.CannotRun, "^berkeley-abc: the table's limit of 60 s of processor time is over$"):
+                session.ask("echo one")
 
 
 if __name__ == "__main__":

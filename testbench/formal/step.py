@@ -38,6 +38,7 @@ class Step:
 
     def __init__(self, model, depth):
         latches = len(model.next_states)
+        self.depth = depth
         self.inputs = latches + (depth + 1) * model.inputs
         gates = _Gates(self.inputs)
         self.hypotheses = []
