@@ -39,14 +39,18 @@ class VerilatedCore final : public RtlCore {
     model_->final();
   }
 
-  /// Opens the wave file. False: it does not open.
+  /// Opens the wave file. False: it does not open, or the model was built without waves.
   [[nodiscard]] bool open_wave() {
     if (options_.wave_path.empty()) return true;
-    context_.traceEverOn(true);
-    wave_ = std::make_unique<VerilatedFstC>();
-    model_->trace(wave_.get(), 99);
-    wave_->open(options_.wave_path.c_str());
-    return wave_->isOpen();
+    if constexpr (requires(Model& model, VerilatedFstC* file) { model.trace(file, 99); }) {
+      context_.traceEverOn(true);
+      wave_ = std::make_unique<VerilatedFstC>();
+      model_->trace(wave_.get(), 99);
+      wave_->open(options_.wave_path.c_str());
+      return wave_->isOpen();
+    } else {
+      return false;
+    }
   }
 
   [[nodiscard]] uint64_t read_csr(uint32_t offset) override {
