@@ -97,9 +97,9 @@ class Gemm(BadInput):
         self.gemm(WRONG_INPUT, ["fp64", "bf16", "int8"], "--shape", "8x8x8", "--precision", "fp64")
 
     def test_hbm_too_small(self):
-        # nano has 64 MiB, of which the manager keeps 64 KiB: C of the first does not fit, B of the second does not.
-        self.gemm(NO_MEMORY, ["bytes of HBM", "67043328"], "--shape", "4096x1x4096")
-        self.gemm(NO_MEMORY, ["134217728 bytes of HBM", "67043328"], "--shape", "8x8192x8192")
+        # nano has 64 MiB, of which the manager keeps 64 KiB: the first is told by the chip's HBM, the second by what the driver has of it.
+        self.gemm(NO_MEMORY, ["A (8 x 8192), B (8192 x 8192) and C take 134610944 bytes of HBM, the chip has 67108864"], "--shape", "8x8192x8192")
+        self.gemm(NO_MEMORY, ["bytes of HBM", "67043328"], "--shape", "8x4070x8192")
 
     def test_output_that_cannot_be_written(self):
         self.refused(WRONG_INPUT, ["none/C.npy", "No such file"], "gemm", "--shape", "8x8x8", "-o", "none/C.npy", *FAST)
@@ -295,13 +295,13 @@ class Model(BadInput):
         self.compile_model(WRONG_INPUT, ["the_node", "nowhere"], self.one_node(helper.make_node("Relu", ["nowhere"], ["y"], name="the_node")))
 
     def test_hbm_too_small_for_a_model(self):
-        # The input alone is 128 MiB of bf16.
-        columns = 8192
+        # The input alone is 64 MiB of bf16.
+        columns, rows = 8192, 4096
         weights = helper.make_tensor("w", TensorProto.FLOAT, (columns, 1), [0.0] * columns)
-        model = self.one_node(helper.make_node("MatMul", ["x", "w"], ["y"]), (8192, columns), [weights])
+        model = self.one_node(helper.make_node("MatMul", ["x", "w"], ["y"]), (rows, columns), [weights])
         (self.folder / "m.onnx").write_bytes(model.SerializeToString())
-        self.array("big.npy", (8192, columns))
-        self.refused(NO_MEMORY, ["134217728"], "run", "m.onnx", "--input", "x=big.npy", "--output", "y=y.npy", *FAST)
+        self.array("big.npy", (rows, columns))
+        self.refused(NO_MEMORY, ["67108864"], "run", "m.onnx", "--input", "x=big.npy", "--output", "y=y.npy", *FAST)
 
 
 class Targets(BadInput):

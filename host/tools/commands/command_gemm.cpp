@@ -38,7 +38,9 @@ int run(const GemmOptions& options) {
     if (auto status = check_apart({{"C", options.output}}, {options.a, options.b}); !status.ok())
       return fail(status.error());
   }
-  auto input = make_gemm_input(options.a, options.b, options.shape, options.seed, options.precision);
+  const spec::Chip* preset = options.target.attached() ? nullptr : spec::find_chip(options.target.chip);
+  auto input = make_gemm_input(options.a, options.b, options.shape, options.seed, options.precision,
+                               preset != nullptr ? preset->hbm_bytes : UINT64_MAX);
   if (!input.ok()) return fail(input.error());
   const GemmInput& in = input.value();
   const bool int8 = in.dtype == WEFT_MXU_DTYPE_INT8;

@@ -48,6 +48,16 @@ Status parse_shape(const std::string& text, GemmInput& in) {
   return Ok{};
 }
 
+/// Without the padding of their rows: what is more than this never fits.
+Status check_fits(const GemmInput& in, uint64_t hbm_bytes) {
+  const uint64_t element = in.dtype == WEFT_MXU_DTYPE_INT8 ? 1 : 2;
+  const uint64_t bytes = element * in.device_k() * (in.m + in.n) + 4 * in.m * in.n;
+  if (bytes <= hbm_bytes) return Ok{};
+  return Error{WEFT_ERROR_NO_DEVICE_MEMORY,
+               fmt::format("A ({} x {}), B ({} x {}) and C take {} bytes of HBM, the chip has {}", in.m, in.device_k(),
+                           in.device_k(), in.n, bytes, hbm_bytes)};
+}
+
 Status read_operand(const std::string& path, const GemmInput& in, std::vector<uint64_t>& shape, std::vector<float>& f32,
                     std::vector<int8_t>& i8) {
   auto array = read_npy(path);
@@ -159,7 +169,7 @@ Result<GemmInput> gemm_of_precision(const std::string& precision) {
 }
 
 Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b, const std::string& shape,
-                                  uint64_t seed, const std::string& precision) {
+                                  uint64_t seed, const std::string& precision, uint64_t hbm_bytes) {
   auto made = gemm_of_precision(precision);
   if (!made.ok()) return made;
   GemmInput in = std::move(made.value());
@@ -167,6 +177,7 @@ Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& 
     return invalid("give two files, A.npy and B.npy, or --shape MxKxN (one of the two)");
   if (!shape.empty()) {
     if (auto status = parse_shape(shape, in); !status.ok()) return status.error();
+    if (auto status = check_fits(in, hbm_bytes); !status.ok()) return status.error();
     std::mt19937_64 random(seed);
     const auto uniform = [&random] {
       return static_cast<float>(static_cast<int64_t>(random() >> 40) - (1 << 23)) / static_cast<float>(1 << 23);
@@ -190,6 +201,7 @@ Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& 
     return invalid(fmt::format("{} is {} x {} and {} is {} x {}: A's columns and B's rows must be equal", path_a,
                                shape_a[0], shape_a[1], path_b, shape_b[0], shape_b[1]));
   in.m = shape_a[0], in.k = shape_a[1], in.n = shape_b[1];
+  if (auto status = check_fits(in, hbm_bytes); !status.ok()) return status.error();
   return in;
 }
 

@@ -47,7 +47,9 @@ struct GemmInput {
 
 /// From two .npy files or, if `shape` is not empty, from a seed: uniform in [-1, 1) (bf16) or all of int8.
 /// INVALID_ARGUMENT: files and shape together, shapes that do not fit, a wrong dtype, an unknown precision.
+/// NO_DEVICE_MEMORY: A, B and C are more than `hbm_bytes`, told before anything is drawn.
 [[nodiscard]] Result<GemmInput> make_gemm_input(const std::string& path_a, const std::string& path_b,
-                                                const std::string& shape, uint64_t seed, const std::string& precision);
+                                                const std::string& shape, uint64_t seed, const std::string& precision,
+                                                uint64_t hbm_bytes = UINT64_MAX);
 
 }  // namespace weft::tools

@@ -9,6 +9,7 @@
 #include "model/golden/matmul.hpp"
 
 using namespace weft;
+using Catch::Contains;
 
 namespace {
 
@@ -21,6 +22,24 @@ std::string refusal(const std::string& a, const std::string& b, const std::strin
 }
 
 }  // namespace
+
+TEST_CASE("operands and result that no HBM of the chip holds are told before they are drawn") {
+  // 2 (2 x 3 + 3 x 5) + 4 x 2 x 5 = 82 bytes; of int8 61; of six passes 292.
+  for (const auto& [precision, bytes] : {std::pair{"bf16", 82}, {"int8", 61}, {"bf16x6", 292}}) {
+    CAPTURE(precision);
+    CHECK(tools::make_gemm_input("", "", "2x3x5", 1, precision, static_cast<uint64_t>(bytes)).ok());
+    const auto refused = tools::make_gemm_input("", "", "2x3x5", 1, precision, static_cast<uint64_t>(bytes - 1));
+    REQUIRE(!refused.ok());
+    CHECK(refused.error().code == WEFT_ERROR_NO_DEVICE_MEMORY);
+    CHECK_THAT(refused.error().message, Contains(std::to_string(bytes) + " bytes of HBM"));
+  }
+  // 40 GB, which no machine that this runs on has to lose
+  const auto refused = tools::make_gemm_input("", "", "65536x65536x65536", 1, "bf16", uint64_t{16} << 30);
+  REQUIRE(!refused.ok());
+  CHECK_THAT(
+      refused.error().message,
+      Contains("A (65536 x 65536), B (65536 x 65536) and C take 34359738368 bytes of HBM, the chip has 17179869184"));
+}
 
 TEST_CASE("the same seed makes the same operands, another seed others") {
   const auto one = tools::make_gemm_input("", "", "5x6x7", 1, "bf16");
