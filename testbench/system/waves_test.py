@@ -2,14 +2,16 @@
 import bisect
 import os
 import re
+import shutil
 import struct
 import subprocess
+import tempfile
 import unittest
 import unittest.mock
 
 import numpy
 import pywellen
-from weft_command import BUILD, SOURCE, WeftTest
+from weft_command import BUILD, SOURCE, WEFT, WeftTest
 
 SCOPE = "weft_core.weft_core.u_units.u_mxus.gen_unit[0].u_mxu."
 CHIPS = {"nano": (8, 1), "nano-4mxu": (8, 1), "nano-pe3": (8, 3), "mini": (16, 1), "small": (32, 1), "v5e-1mxu": (128, 1)}   # N and PeLatency
@@ -27,11 +29,21 @@ def documented():
 
 
 def built(key):
-    """The presets whose RTL this build has; or, for a run on others, those of the environment."""
+    """The presets whose RTL this build has; or, for a run on others, those of the environment, which setUpModule builds."""
     if key in os.environ:
         return os.environ[key].split()
     found = re.search(rf"^{key}:STRING=(.*)$", (BUILD / "CMakeCache.txt").read_text(), flags=re.M)
     return [chip for chip in found[1].split(";") if chip] if found else []
+
+
+def setUpModule():
+    if "WEFT_RTL_CHIPS" not in os.environ:
+        return
+    os.environ["WEFT_CORES"] = folder = tempfile.mkdtemp()
+    unittest.addModuleCleanup(shutil.rmtree, folder)
+    for key, array in (("WEFT_RTL_CHIPS", "fast"), ("WEFT_RTL_STRUCTURAL_CHIPS", "structural")):
+        for chip in built(key):
+            subprocess.run([WEFT, "build-chip", chip, "--array", array], check=True, stdout=subprocess.DEVNULL)
 
 
 def bf16(values):
@@ -45,7 +57,7 @@ def lane(word, index, bits):
 
 class Waves(WeftTest):
     def start(self, *arguments, **options):
-        """With the modules that ctest names (testbench/gate_cores), if it does."""
+        """With the modules that setUpModule has built, if it has."""
         return super().start(*arguments, environment={key: value for key, value in os.environ.items() if key == "WEFT_CORES"}, **options)
 
     def product(self, chip, *arguments):

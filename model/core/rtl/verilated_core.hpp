@@ -39,10 +39,13 @@ class VerilatedCore final : public RtlCore {
     model_->final();
   }
 
-  /// Opens the wave file. False: it does not open, or the model was built without waves.
+  /// It was built to write waves.
+  static constexpr bool kWaves = requires(Model& model, VerilatedFstC* file) { model.trace(file, 99); };
+
+  /// Opens the wave file. False: it does not open, or there are no waves.
   [[nodiscard]] bool open_wave() {
     if (options_.wave_path.empty()) return true;
-    if constexpr (requires(Model& model, VerilatedFstC* file) { model.trace(file, 99); }) {
+    if constexpr (kWaves) {
       context_.traceEverOn(true);
       wave_ = std::make_unique<VerilatedFstC>();
       model_->trace(wave_.get(), 99);
@@ -458,7 +461,9 @@ std::unique_ptr<RtlCore> make_verilated_core(const spec::Chip& chip, MemoryBus& 
                                              std::string& error) {
   auto core = std::make_unique<VerilatedCore<Model>>(chip, bus, options);
   if (!core->open_wave()) {
-    error = "cannot write the wave file '" + options.wave_path + "'";
+    error = VerilatedCore<Model>::kWaves
+                ? "cannot write the wave file '" + options.wave_path + "'"
+                : "this core was built without waves: weft build-chip builds the preset's core with them";
     return nullptr;
   }
   return core;
