@@ -90,7 +90,7 @@ function(weft_verilate target)
     list(PREPEND sources ${CMAKE_SOURCE_DIR}/testbench/mutation/weft_mutation_pkg.sv)
     list(APPEND flags -Wno-lint -Wno-style -Wno-fatal)   # the mutants' lint is not the RTL's
   endif()
-  if(V_TRACE AND NOT WEFT_RTL_COVERAGE)   # the code that writes waves is a third of a model, and nobody looks at the waves of these
+  if(V_TRACE AND NOT WEFT_RTL_COVERAGE)   # the code that writes waves takes a third of the compiler's time, and coverage needs no waves
     list(APPEND flags --trace-fst --trace-structs)
   endif()
   set(fast ${WEFT_MODEL_FLAGS})

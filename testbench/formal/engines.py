@@ -94,7 +94,7 @@ class Abc:
 
         def solve(made):
             (folder / "step.aig").write_bytes(made)
-            log = session.ask(f"read_aiger step.aig; fold; strash; {STEP_SOLVERS[name]}; write_cex step.cex")
+            log = session.ask(f"empty; read_aiger step.aig; fold; strash; {STEP_SOLVERS[name]}; write_cex step.cex")  # no answer about the model before, if this is unreadable
             answer = re.search(r"^(UN)?SATISFIABLE", log, flags=re.M)
             if not answer:
                 raise CannotRun(f"abc {STEP_SOLVERS[name]}: {log.strip().splitlines()[-1] if log.strip() else 'no answer'}")

@@ -197,6 +197,23 @@ class Session(unittest.TestCase):
                 with self.assertRaisesRegex(model.CannotRun, "^abc ended with 0"):
                     session.ask("quit")
 
+    def test_what_it_cannot_read_gets_no_answer_although_it_had_a_model_before(self):
+        for solver in ("sat", "&get; &glucose2"):
+            for unreadable in (None, b"", b"aig", b"\x00" * 40):
+                with tempfile.TemporaryDirectory() as folder, abc_session.Session(folder, model.Clock(60)) as session:
+                    ask = f"empty; read_aiger step.aig; fold; strash; {solver}"
+                    step_aig = Path(folder, "step.aig")
+                    step_aig.write_bytes(b"aig 3 2 0 1 1\n6\n\x02\x02")  # both inputs are 1
+                    self.assertRegex(session.ask(ask), r"(?m)^SATISFIABLE")
+                    step_aig.unlink()
+                    if unreadable is not None:
+                        step_aig.write_bytes(unreadable)
+                    try:
+                        answer = session.ask(ask)
+                    except model.CannotRun:  # such a file may end it
+                        continue
+                    self.assertNotRegex(answer, r"(?m)^(UN)?SATISFIABLE", f"{solver}: {unreadable}")
+
     def test_the_limit_of_processor_time_is_named(self):
         with tempfile.TemporaryDirectory() as folder, abc_session.Session(folder, model.Clock(60)) as session:
             session.process.send_signal(signal.SIGXCPU)
